@@ -1,6 +1,6 @@
-// Scales at both ends of float, zero points and biases at the ends of their types: what a pass cannot take stays as it
-// was. SKILLET_RANDOM_GRAPHS sets how many networks for each pass (default 400), SKILLET_RANDOM_GRAPHS_FIRST the first
-// seed.
+// Scales at both ends of float, zero points and biases at the ends of their types: graphs that a pass cannot rewrite
+// stay unchanged. SKILLET_RANDOM_GRAPHS sets the number of networks for each pass (default 400),
+// SKILLET_RANDOM_GRAPHS_FIRST the first seed.
 #include "graph/passes/testing/extremes.h"
 
 #include <gtest/gtest.h>
@@ -37,12 +37,12 @@ class ExtremePass : public ::testing::TestWithParam<size_t> {
     ++rewritten_;
     EXPECT_EQ(sources(after, *rewrites), sources(before, {})) << ir::print(after);
     const auto wanted = results(before, seed), got = results(after, seed);
-    if (!wanted) return;  // there was no kernel for it before
+    if (!wanted) return;  // no CPU kernel before
     ASSERT_TRUE(got) << ir::print(after);
     ASSERT_TRUE(*wanted == *got) << "becomes\n" << ir::print(after);
   }
 
-  // Graphs that the pass is known to rewrite.
+  // Graphs that the pass rewrites.
   std::vector<ir::Graph> known() const {
     std::vector<ir::Graph> out;
     for (const Row& row : kRows) {
@@ -74,7 +74,7 @@ TEST_P(ExtremePass, LeavesWhatItCannotTake) {
 INSTANTIATE_TEST_SUITE_P(Passes, ExtremePass, ::testing::Range<size_t>(0, exact_passes().size()),
                          [](const auto& one) { return std::string(exact_passes()[one.param].name); });
 
-// A driver with so many scales for the weights of an op.
+// A driver with a limit of weight scales per op.
 class FewScales : public PlainDriver {
  public:
   explicit FewScales(size_t scales) : scales_(scales) {}
@@ -84,8 +84,8 @@ class FewScales : public PlainDriver {
   const size_t scales_;
 };
 
-// All passes, those that share scales among them, and for odd seeds those that are within a step; `changes`: of
-// weights, in this network.
+// Runs all passes, including the sharing of scales, and for odd seeds those within a step; `changes`: the weights
+// changed in this network.
 void run_all(const ir::Graph& before, uint32_t seed, std::vector<WeightChange>& changes,
              std::vector<Rewrite>& rewrites) {
   const FewScales driver(1 + seed % 3);
@@ -101,7 +101,7 @@ void run_all(const ir::Graph& before, uint32_t seed, std::vector<WeightChange>& 
   for (const WeightChange& change : changes) EXPECT_LE(change.scales, change.scales_before);
   const auto wanted = results(before, seed), got = results(after, seed);
   ASSERT_TRUE(!wanted || got) << ir::print(after);
-  // How far weights may move is for weight_scales_test.cpp, and what is within a step for within_a_step_test.cpp.
+  // weight_scales_test.cpp tests changes of weights, and within_a_step_test.cpp results within a step.
   if (!wanted || !changes.empty() || std::ranges::any_of(rewrites, [](const Rewrite& one) { return one.off > 0; }))
     return;
   ASSERT_TRUE(*wanted == *got) << "becomes\n" << ir::print(after);
@@ -125,7 +125,7 @@ TEST(ExtremePipeline, LeavesWhatItCannotTake) {
   EXPECT_GT(within_a_step, count / 100);
 }
 
-// A scale of a bias that leaves floats, up and down, where weights share their scales.
+// Bias scales that overflow or underflow float when weights share their scales.
 TEST(ExtremePipeline, SharesScalesOfBiasesWithinFloats) {
   const struct {
     const char *input, *weights, *output;

@@ -1,6 +1,5 @@
-// What bounds a pass, from both sides: a graph at the limit, which is rewritten and keeps its results, and one just
-// beyond, which stays as it was. Of passes that need a driver or a network of their own for it; the others' limits are
-// in rewrite_test.cpp.
+// Limits of passes, from both sides: a graph at the limit is rewritten and keeps its results, one just beyond stays
+// unchanged. For passes that need their own driver or network; rewrite_test.cpp has the other limits.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +27,7 @@ std::string filter(int id, int rows, int columns) {
                      rows * columns);
 }
 
-// One input and one output.
+// A graph with one input and one output.
 std::string one_op(std::string_view in, std::string_view out, std::string_view kind, std::string_view attributes) {
   return fmt::format("{}{}inputs 0\noutputs 1\nop 0 {} in=[0] out=[1] {}\n", byte_tensor(0, in), byte_tensor(1, out),
                      kind, attributes);
@@ -79,7 +78,7 @@ struct Row {
   const char *pass, *what;
   std::string at, beyond;
   const npu::Driver* driver = nullptr;  // instead of the pass's own
-  size_t rewrites_beyond = 0;           // of what is left as well
+  size_t rewrites_beyond = 0;           // rewrites of the rest
 };
 
 const Row kRows[] = {
@@ -124,7 +123,7 @@ TEST(PassLimits, AreTakenAndNoMore) {
   }
 }
 
-// Additions, and convolutions of the same stride both ways.
+// Additions, and convolutions with equal strides in both dimensions.
 class SquareDriver : public AddMulDriver {
  public:
   npu::Support supports(const npu::Chip& chip, const ir::Graph& graph, ir::OpId id) const override {

@@ -40,13 +40,13 @@ TEST(Partition, DividesByDataFlow) {
       {{"ab", {"c=add(a,b)", "d=mul(c,c)"}, "d"}, "N[cd] in:ab out:d"},
       {{"a", {"c=relu(a)"}, "c"}, "C[c]"},
       {{"a", {"c=relu(a)", "d=add(c,K)", "e=relu(d)"}, "e"}, "C[c] | N[d] in:c out:d | C[e]"},
-      // c and e may not share a part: d is on a path between them.
+      // c and e cannot share a part: d is on a path between them.
       {{"ab", {"c=add(a,b)", "d=relu(c)", "e=add(c,d)"}, "e"}, "N[c] in:ab out:c | C[d] | N[e] in:cd out:e"},
       // Independent branches share parts.
       {{"ab", {"c=add(a,a)", "d=relu(b)", "e=mul(b,b)", "f=add(d,e)"}, "cf"}, "C[d] | N[cef] in:abd out:cf"},
-      // An intermediate result that the graph returns too.
+      // An intermediate result that the graph also returns.
       {{"a", {"c=add(a,a)", "d=add(c,c)"}, "cd"}, "N[cd] in:a out:cd"},
-      // Read inside and outside.
+      // Tensors that are read inside and outside the part.
       {{"a", {"c=add(a,a)", "d=add(c,c)", "e=relu(c)", "f=relu(d)"}, "ef"}, "N[cd] in:a out:cd | C[ef]"},
       {{"a", {}, "a"}, ""},
   };
@@ -65,7 +65,7 @@ TEST(Partition, OperationsThatStandAloneHaveAPartEach) {
   EXPECT_EQ(on_npu, (std::vector<size_t>{1, 1, 1}));
 }
 
-// Every part needs what earlier ones computed only, and gives what later ones need; there are as few as there were.
+// Every part needs only results of earlier parts, and returns what later parts need; the number of parts is unchanged.
 TEST(Partition, OfRandomGraphs) {
   std::mt19937 random(3);
   std::string text;
@@ -100,7 +100,7 @@ TEST(Partition, VariablesStayOnTheCpuInOrder) {
   EXPECT_EQ(parts_of(letters), "C[vd] | N[c] in:a out:c");
 }
 
-// What reads the old value waits for the NPU; what writes the new one could run at once.
+// The reader of the old value waits for the NPU; the writer of the new one could run at once.
 TEST(Partition, AVariableIsReadBeforeItIsWritten) {
   Letters letters("a", {"b=add(a,a)", "r=add(b,v)", "v=relu(a)"}, "r");
   letters.graph.tensor(letters.id('v')).is_variable = true;

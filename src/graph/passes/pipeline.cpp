@@ -12,8 +12,8 @@
 namespace skillet::passes {
 namespace {
 
-// What one leaves another may finish: constants first, what moves data, then what computes, in the order in which one
-// makes work for the next.
+// A pass may leave work for later ones: constants first, then passes that move data, then passes that compute, each
+// before the passes that it makes work for.
 constexpr Pass kPasses[] = {
     {.name = "remove_dead_ops", .whole = remove_dead_ops},
     {"fold_constants", fold_constants},
@@ -49,14 +49,14 @@ constexpr Pass kPasses[] = {
     {"rescale_concat", rescale_concat},
     {.name = "fuse_affine_chains",
      .is_exact = false,
-     .whole = fuse_affine_chains},  // before the ops of a chain are taken one by one
+     .whole = fuse_affine_chains},  // before the ops of a chain are rewritten one by one
     {.name = "tighten_relu6", .match = tighten_relu6, .is_exact = false},
     {.name = "lower_rescale_as_depthwise", .whole = lower_rescale_as_depthwise},
     {"lower_dense_as_conv", lower_dense_as_conv,
      "in LiteRT 2.3.0 its outputs may differ by 1, since that rounds FULLY_CONNECTED once and CONV_2D twice"},
     {"copy_constants", copy_constants, {}, false},
 };
-// Beside what files can have: they keep the order of channels.
+// Not for model files: files keep the order of channels.
 constexpr Pass kLast[] = {{.name = "sort_channels", .whole = sort_channels},
                           {.name = "share_weight_scales", .whole = share_weight_scales}};
 
@@ -68,7 +68,7 @@ void trace(std::string_view when, const ir::Graph& graph) {
 Result<void> run(const Pass& pass, ir::Graph& graph, const Target& target) {
   const size_t before = target.rewrites == nullptr ? 0 : target.rewrites->size();
   SK_TRY(pass.run(graph, target).with_context(pass.name));
-  // A pass that wrote nothing down has left all as it was.
+  // A pass that recorded nothing has left the graph as it was.
   const bool only_rewrites =
       pass.whole != remove_dead_ops && pass.whole != share_weight_scales && pass.whole != sort_channels;
   if (only_rewrites && (target.rewrites == nullptr || target.rewrites->size() == before)) return {};
@@ -114,7 +114,7 @@ std::span<const Pass> exact_passes() {
 Result<void> run_pipeline(ir::Graph& graph, const Target& target) {
   SK_TRY(ir::verify(graph));
   trace("before passes", graph);
-  // Passes divide by dimensions, and nothing is won.
+  // Passes divide by dimensions, and empty ops gain nothing.
   if (std::ranges::any_of(graph.ops, [&](const ir::Op& op) { return ir::has_empty_operand(graph, op); })) return {};
   for (const Pass& pass : kPasses) SK_TRY(run(pass, graph, target));
   for (const Pass& pass : kLast) SK_TRY(run(pass, graph, target));

@@ -222,7 +222,7 @@ bool Rewriter::replace(Replacement replacement) {
   if (replacement.off != 0) replacement.text += ", up to 1 step off";
   target_.rewrites->push_back(
       {pass_, source, std::move(absorbed), std::move(replacement.text), replacement.off, replacement.must_help});
-  at_ = replacement.ops.back() - std::ssize(replacement.ops);  // what it made comes next
+  at_ = replacement.ops.back() - std::ssize(replacement.ops);  // continues with the new ops
   refresh();
   return true;
 }

@@ -1,8 +1,7 @@
-// Each exact pass alone: its text before and after, and in random networks made for it the same bits. The networks are
-// small, and what the passes look for stands in most of them, as it is and with one thing changed.
-// SKILLET_RANDOM_GRAPHS sets how many for each pass (default 400), SKILLET_RANDOM_GRAPHS_FIRST the first seed;
-// SKILLET_REWRITTEN names a folder for the networks as they were rewritten, to compare two revisions whose digests
-// (testing/digests.h) differ.
+// Tests each exact pass alone: its text before and after, and equal bits in random networks made for it. The networks
+// are small, and most contain the passes' patterns, unchanged and with one thing changed. SKILLET_RANDOM_GRAPHS sets
+// the number for each pass (default 400), SKILLET_RANDOM_GRAPHS_FIRST the first seed; SKILLET_REWRITTEN names a folder
+// for the rewritten networks, to compare two revisions whose digests (testing/digests.h) differ.
 #include "graph/passes/rewrite.h"
 
 #include <gtest/gtest.h>
@@ -64,18 +63,18 @@ const std::vector<Network>& networks(uint32_t first, uint32_t count) {
 
 class ExactPass : public ::testing::TestWithParam<size_t> {
  protected:
-  // Rewrites the network, and writes down what became of it.
+  // Rewrites the network and records the result.
   void rewrite_alike(const Network& network) {
     ir::Graph after = network.graph;
     const auto rewrites = rewrite(after, pass_);
     ASSERT_TRUE(rewrites.ok()) << rewrites.error().message;
-    if (pass_.name == "remove_dead_ops") told_ += ir::print(after);  // which writes nothing down
+    if (pass_.name == "remove_dead_ops") told_ += ir::print(after);  // which records no rewrites
     if (rewrites->empty()) return;
     ++rewritten_;
     for (const Rewrite& one : *rewrites) told_ += fmt::format("{}: {}\n", one.source, one.text);
     told_ += ir::print(after);
     const auto wanted = results(network.graph, network.seed), got = results(after, network.seed);
-    if (!wanted) return;  // there was no kernel for it before
+    if (!wanted) return;  // no CPU kernel before
     ASSERT_TRUE(got) << ir::print(after);
     ASSERT_TRUE(*wanted == *got) << "becomes\n" << ir::print(after);
   }
@@ -94,9 +93,9 @@ TEST_P(ExactPass, ChangesNoBit) {
   }
   if (const char* folder = std::getenv("SKILLET_REWRITTEN"))
     std::ofstream(fmt::format("{}/{}.txt", folder, pass_.name)) << told_;
-  // Else the networks do not try it.
+  // Else the networks do not exercise the pass.
   if (first == 1 && count == 400) {
-    // Networks of these have tests of their own; of the last: the texts and extremes_test.cpp.
+    // Networks of these passes have separate tests; for the last one: the texts and extremes_test.cpp.
     constexpr std::array kOthers = {"remove_dead_ops", "lower_sequence_mean", "lower_uneven_stride", "copy_constants",
                                     "repeat_operands"};
     if (std::ranges::find(kOthers, pass_.name) == kOthers.end()) {
@@ -147,7 +146,7 @@ TEST(Rewrites, TextBeforeAndAfter) {
   }
 }
 
-// By op of its file, none may be rewritten for the chip; what makes a graph simpler is done all the same.
+// Ops that are kept (by their number in the file) are not rewritten for the chip; simplifications still happen.
 TEST(Rewrites, LeaveAloneWhatIsKept) {
   size_t for_chip = 0;
   for (const Row& row : kRows) {
@@ -167,7 +166,7 @@ TEST(Rewrites, LeaveAloneWhatIsKept) {
   EXPECT_GT(for_chip, 20U);
 }
 
-// A model file cannot say how a convolution rounds its multiplier.
+// A model file cannot store how a convolution rounds its multiplier.
 TEST(Rewrites, FilesGetNoConvolutionThatMultipliesOtherwise) {
   size_t kept = 0, taken = 0;
   for (const Row& row : kRows) {
@@ -185,7 +184,7 @@ TEST(Rewrites, FilesGetNoConvolutionThatMultipliesOtherwise) {
   EXPECT_GT(taken, 0u);
 }
 
-// Biases between where the one multiplier and the other one round up: the bytes show which of them it is.
+// Biases between the points where one multiplier and the other round up: the bytes show which one is used.
 TEST(Rewrites, AConvolutionMultipliesAsTheLayerDid) {
   constexpr float kIn = 0.3F, kFilter = 0.7F, kOut = 2e6F;
   const double of_layer = double{kIn * kFilter} / kOut, of_convolution = double{kIn} * kFilter / kOut;
@@ -210,7 +209,7 @@ TEST(Rewrites, AConvolutionMultipliesAsTheLayerDid) {
   EXPECT_TRUE(wanted != results(after, 1));
 }
 
-// What each pass looks at: with one thing changed in the text above it stays out of it; with another one it does not.
+// Conditions of each pass: with one change of the text above the pass does nothing; with another one it still rewrites.
 struct Guard {
   const char *pass, *find, *left_alone, *rewritten;
 };
@@ -226,7 +225,7 @@ const Guard kGuards[] = {
     {"fold_pads", "b\" uint8 1x5x5x1 scale=0.5 zero=3", "b\" uint8 1x5x5x1 scale=0.5 zero=4",
      "b\" uint8 1x5x5x1 scale=0.5 zero=3"},
     {"fold_pads", "inputs 0", "inputs 0 1", nullptr},
-    {"fold_pads", "in=[2 3]", "in=[2 2]", "in=[2 3]"},  // the filter would be padded too
+    {"fold_pads", "in=[2 3]", "in=[2 2]", "in=[2 3]"},  // else the filter would be padded too
     {"fold_space_to_batch", "const=[4 2 1 2]", "const=[3 3 1 2]", "const=[4 2 1 2]"},
     {"fold_space_to_batch", "const=[4 2 1 2]", "const=[4 2 2 1]", "const=[4 2 1 2]"},
     {"fold_space_to_batch", "const=[4 2 1 2]", "const=[4 2 0 0]",
@@ -277,7 +276,7 @@ const Guard kGuards[] = {
     {"lower_leaky_relu_as_sum", "a\" uint8 1x2x1x1 scale=0.5 zero=3", "a\" uint8 1x2x1x1 scale=0.5 zero=3 variable",
      "a\" uint8 1x2x1x1 scale=0.5 zero=4"},
     {"lower_leaky_relu_as_sum", "alpha=0.5", "alpha=1e-40", "alpha=-0.7"},
-    {"lower_leaky_relu_as_sum", "alpha=0.5", "alpha=-0.75", "alpha=-0.7"},  // halves round the other way
+    {"lower_leaky_relu_as_sum", "alpha=0.5", "alpha=-0.75", "alpha=-0.7"},  // halves round in the other direction
     {"lower_max_pool_as_sums", "filter_h=2", "filter_h=2 activation=relu", "filter_h=1"},
     {"lower_max_pool_as_sums", "b\" int8 1x1x1x1 scale=0.5", "b\" int8 1x1x1x1 scale=0.25",
      "b\" int8 1x1x1x1 scale=0.5"},
@@ -291,7 +290,7 @@ const Guard kGuards[] = {
     {"lower_dense_as_conv", "inputs 0", "inputs 0 1", nullptr},
 };
 
-// nullptr where the text of the row is not meant to be rewritten otherwise; shapes follow from the ops.
+// nullptr if the change is not meant to be rewritten; shapes follow from the ops.
 std::string said_of(const Guard& guard, std::string_view by) {
   const auto row = std::ranges::find(kRows, std::string_view(guard.pass), &Row::pass);
   std::string text = std::string("graph \"golden\"\n") + row->before;
@@ -299,7 +298,7 @@ std::string said_of(const Guard& guard, std::string_view by) {
   EXPECT_NE(at, std::string::npos) << guard.find;
   if (at == std::string::npos) return "?";
   text.replace(at, std::string_view(guard.find).size(), by);
-  if (by == "inputs 0 1" || by == "inputs 2 1") {  // what was constant is computed
+  if (by == "inputs 0 1" || by == "inputs 2 1") {  // a constant becomes a computed tensor
     const size_t line = text.find("tensor 1"), constant = text.find(" const=", line);
     text.erase(constant, text.find('\n', constant) - constant);
   }
@@ -323,7 +322,7 @@ TEST(Rewrites, LeaveAloneWhatTheyMust) {
   }
 }
 
-// Many jobs over a large image take longer than the CPU.
+// On a large image many jobs take longer than the CPU.
 TEST(Rewrites, LargestImageOfSums) {
   for (const int width : {65536, 65537}) {
     auto graph =
@@ -338,7 +337,7 @@ TEST(Rewrites, LargestImageOfSums) {
   }
 }
 
-// What is computed beforehand may be a megabyte with what it is computed from.
+// Folded constants may take a megabyte together with their inputs.
 TEST(Rewrites, LargestConstantsThatAreFolded) {
   constexpr int kMost = (1 << 20) / 8;  // of 4 bytes in, 4 out
   for (const int count : {kMost, kMost + 1}) {
@@ -355,7 +354,8 @@ TEST(Rewrites, LargestConstantsThatAreFolded) {
   }
 }
 
-// A pass, a network with two numbers and the bytes of its filter ({2}), what is the most for it and what is too much.
+// A pass, a network with two numbers and the bytes of its filter ({2}), the largest accepted numbers and the first
+// refused ones.
 struct Limit {
   const char *pass, *network;
   std::array<int, 2> most, too_much;
@@ -401,7 +401,7 @@ TEST(Rewrites, OnBothSidesOfALimit) {
   }
 }
 
-// Filters and blocks, rows and columns: each by itself.
+// Filters and blocks, rows and columns, each separately.
 TEST(Rewrites, LargestBlocksThatAreFolded) {
   for (size_t which = 0; which < 4; ++which) {
     for (const int size : {64, 65}) {
@@ -424,7 +424,7 @@ TEST(Rewrites, LargestBlocksThatAreFolded) {
   }
 }
 
-// What is computed beforehand is one constant, of constants.
+// Only ops with one result, from constants, are folded.
 TEST(Rewrites, OpsOfSeveralResultsAreNotFolded) {
   auto graph = ir::parse(
       "graph \"split\"\ntensor 0 \"x\" int32 1 const=[0]\ntensor 1 \"a\" float32 4 const=zeros\n"
@@ -436,7 +436,7 @@ TEST(Rewrites, OpsOfSeveralResultsAreNotFolded) {
   EXPECT_TRUE(rewrites->empty());
 }
 
-// What has an order of its own is left alone.
+// Ops on variables have a fixed order and stay as they are.
 TEST(Rewrites, KeepsVariables) {
   Letters letters("a", {"c=relu(a)", "d=same(c)", "e=relu(d)"}, "e");
   letters.graph.tensor(letters.id('d')).is_variable = true;
@@ -448,7 +448,7 @@ TEST(Rewrites, KeepsVariables) {
   }
 }
 
-// As calls and variables are.
+// Like calls and variables.
 TEST(Rewrites, MeetOpsWithoutInputsOrResults) {
   const auto graph = ir::parse(
       "graph \"state\"\ntensor 0 \"a\" uint8 1x4x4x2 scale=0.5 zero=3\n"
@@ -475,7 +475,7 @@ TEST(Rewrites, KeepsOpsThatKeepState) {
   }
 }
 
-// Without a place to write it down, or without a chip, nothing is rewritten.
+// Nothing is rewritten without a list for records, or without a chip.
 TEST(Rewrites, AreAsked) {
   for (const bool with_driver : {true, false}) {
     Letters letters("a", {"c=same(a)", "d=relu(c)"}, "d");

@@ -1,4 +1,4 @@
-// FULLY_CONNECTED behind a RESHAPE that flattens an image: it reads the image, whose elements are in the same order.
+// FULLY_CONNECTED after a RESHAPE that flattens an image reads the image itself: the order of elements is the same.
 #include <utility>
 
 #include "graph/passes/rewrite.h"

@@ -1,5 +1,5 @@
-// GATHER of channels behind a convolution: its filters in that order. Channels of ONNX's DepthToSpace (CRD) and those
-// that a network shuffles are put in order so.
+// GATHER of channels after a convolution is folded into the order of its filters. ONNX's DepthToSpace (CRD) and
+// networks that shuffle channels produce it.
 #include <algorithm>
 #include <utility>
 
@@ -30,14 +30,14 @@ ir::Quant in_order(ir::Quant quant, const std::vector<int32_t>& order) {
   return quant;
 }
 
-// One for each output, or none.
+// True if the constant has one row per output, or a scale and zero point that fit.
 bool has_rows(const ir::Tensor& tensor, int64_t outputs) {
   const auto fits = [&](size_t count) { return count <= 1 || std::cmp_equal(count, outputs); };
   return tensor.is_constant() && tensor.shape.rank() > 0 && tensor.shape[0] == outputs && outputs > 0 &&
          fits(tensor.quant.scales.size()) && fits(tensor.quant.zero_points.size());
 }
 
-// The channels that are read, in order; empty: it is another GATHER.
+// The channels that are read, in order; empty: not a GATHER of channels.
 std::vector<int32_t> order_of(const Rewriter& rewriter, const ir::Op& op) {
   if (op.kind != ir::OpKind::gather || op.inputs.size() < 2) return {};
   const ir::Tensor &from = rewriter.tensor(op.inputs[0]), &which = rewriter.tensor(op.inputs[1]);

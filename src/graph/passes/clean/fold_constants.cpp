@@ -1,4 +1,4 @@
-// Ops that compute with constants alone are computed here, by the CPU kernels.
+// Ops whose inputs are all constant are computed here, by the CPU kernels.
 #include <algorithm>
 #include <utility>
 
@@ -9,7 +9,7 @@
 namespace skillet::passes {
 namespace {
 
-// What is larger waits for a run: compiling must not take as long as a network.
+// Larger ops are computed at run time: compiling must not take as long as running the network.
 constexpr int64_t kBytesMax = 1 << 20;
 constexpr uint64_t kMacsMax = 1 << 22;
 

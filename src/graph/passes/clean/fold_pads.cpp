@@ -1,5 +1,5 @@
-// PAD in front of a convolution without padding: where it adds what padding `same` would, the convolution does it.
-// Keras writes MobileNet so: ZeroPadding2D before each stride.
+// PAD before a convolution without padding becomes padding `same`, if it adds the same rows and columns.
+// Keras writes MobileNet this way: ZeroPadding2D before each stride.
 #include <optional>
 #include <utility>
 
@@ -8,7 +8,7 @@
 namespace skillet::passes {
 namespace {
 
-// The input of a PAD of rows and columns, and how many go before them.
+// The input of a PAD of rows and columns, and the numbers of rows and columns added before them.
 struct Pad {
   ir::TensorId input = ir::kNoTensor;
   int32_t top = 0, left = 0;

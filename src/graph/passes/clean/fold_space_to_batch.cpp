@@ -1,5 +1,5 @@
-// SPACE_TO_BATCH_ND, a convolution of each batch, BATCH_TO_SPACE_ND: a convolution with dilation.
-// TensorFlow 1 writes dilation so.
+// SPACE_TO_BATCH_ND, a convolution of each batch, BATCH_TO_SPACE_ND become a convolution with dilation.
+// TensorFlow 1 writes dilation this way.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -22,18 +22,18 @@ std::optional<Ints> ints(const Rewriter& rewriter, ir::TensorId id, size_t count
 }
 
 struct Blocks {
-  std::vector<ir::OpId> ops;                              // that go, in order: those around the convolution, too
+  std::vector<ir::OpId> ops;                              // ops to remove, in order, with those around the convolution
   ir::TensorId from = ir::kNoTensor, to = ir::kNoTensor;  // the image
   Ints size, pads, crops;                                 // rows, columns; pads and crops before and after each
 };
 
-// Of two dimensions; of a sequence (Conv1D), whose rows are columns of an image of one: nothing for its rows.
+// Values for two dimensions. A sequence (Conv1D) is an image of one row: `none` is inserted for its rows.
 std::optional<Ints> of_image(std::optional<Ints> values, size_t each, int32_t none) {
   if (values && values->size() == each) values->insert(values->begin(), each, none);
   return values;
 }
 
-// RESHAPE that makes an image of one row of each sequence, or back.
+// True for a RESHAPE between sequences and images of one row.
 bool adds_a_row(const Rewriter& rewriter, ir::TensorId rows, ir::TensorId image) {
   const ir::Shape &sequence = rewriter.tensor(rows).shape, &whole = rewriter.tensor(image).shape;
   return sequence.rank() == 3 && whole == ir::Shape{sequence[0], 1, sequence[1], sequence[2]};
@@ -44,7 +44,7 @@ std::optional<Blocks> blocks_around(const Rewriter& rewriter, ir::OpId id) {
   ir::OpId before = rewriter.producer(conv.inputs[0]), after = rewriter.only_reader(conv.outputs[0]);
   if (before < 0 || after < 0 || rewriter.is_output(conv.inputs[0])) return std::nullopt;
   Blocks out;
-  // What others read, too, stays for them.
+  // Ops whose results have other readers stay.
   const auto add_before = [&](ir::OpId op) {
     if (rewriter.only_reader(rewriter.op(op).outputs[0]) >= 0) out.ops.insert(out.ops.begin(), op);
   };
@@ -83,7 +83,7 @@ std::optional<Blocks> blocks_around(const Rewriter& rewriter, ir::OpId id) {
   return out;
 }
 
-// With this padding the dilated convolution has the same windows along one dimension of the image.
+// True if the dilated convolution with this padding has the same windows along one dimension of the image.
 bool has_same_windows(const Blocks& blocks, size_t axis, int32_t in, int32_t out, int32_t kernel, ir::Padding padding) {
   const int64_t extent = int64_t{kernel - 1} * blocks.size[axis] + 1;
   const int32_t before = blocks.pads[2 * axis] - blocks.crops[2 * axis];
@@ -92,7 +92,7 @@ bool has_same_windows(const Blocks& blocks, size_t axis, int32_t in, int32_t out
   return before == 0 && out == in - extent + 1;
 }
 
-// Of rows and columns; nothing: there is none.
+// Padding for rows and columns; nothing if neither kind fits.
 std::optional<ir::Padding> padding_of(const Blocks& blocks, const ir::Shape& in, const ir::Shape& out,
                                       const ir::Shape& filter) {
   for (const ir::Padding padding : {ir::Padding::same, ir::Padding::valid}) {

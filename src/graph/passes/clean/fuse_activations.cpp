@@ -1,4 +1,4 @@
-// RELU, RELU6 or RELU_N1_TO_1 behind what can clamp its own output to the same range.
+// RELU, RELU6 or RELU_N1_TO_1 fused into the op before, if that can clamp its output to the same range.
 #include <utility>
 
 #include "graph/passes/rewrite.h"
@@ -15,7 +15,7 @@ std::optional<ir::Activation> activation_of(ir::OpKind kind) {
   }
 }
 
-// Where an op has a fused activation; null: it has none.
+// The fused activation of an op; null: the op has none.
 ir::Activation* fused(ir::Op& op) {
   if (op.kind == ir::OpKind::transpose_conv || op.kind == ir::OpKind::concatenation) return nullptr;
   if (auto* conv = std::get_if<ir::ConvAttrs>(&op.attrs)) return &conv->activation;

@@ -1,5 +1,5 @@
-// QUANTIZE that changes nothing, that undoes a DEQUANTIZE, or that comes after one that lost nothing. What moves floats
-// that DEQUANTIZE made moves its bytes.
+// Removes a QUANTIZE that changes nothing or undoes a DEQUANTIZE, and merges it with a lossless QUANTIZE before it. Ops
+// that move the floats of a DEQUANTIZE move its bytes instead.
 // Converters put QUANTIZE at the uint8 inputs and outputs of int8 networks.
 #include <utility>
 
@@ -29,7 +29,7 @@ void merge(Rewriter& rewriter, ir::OpId id) {
   if (same_meaning(rewriter.tensor(source), rewriter.tensor(to)) && rewriter.keeps_bytes({first, op}, source, to) &&
       rewriter.bypass({producer, id}, source, fmt::format("{} and QUANTIZE cancel out", ir::op_name(first))))
     return;
-  if (first.kind != ir::OpKind::quantize) return;  // floats round otherwise
+  if (first.kind != ir::OpKind::quantize) return;  // float rounding differs
   ir::Op merged = op;
   merged.inputs = {source};
   rewriter.replace(

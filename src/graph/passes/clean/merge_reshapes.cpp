@@ -1,4 +1,5 @@
-// RESHAPE, SQUEEZE and EXPAND_DIMS all keep the bytes as they are: one RESHAPE does for several, none for none.
+// RESHAPE, SQUEEZE and EXPAND_DIMS keep the bytes as they are: several become one RESHAPE, or none if the shape is the
+// same.
 #include <utility>
 
 #include "graph/passes/rewrite.h"

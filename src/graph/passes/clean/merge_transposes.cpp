@@ -1,5 +1,5 @@
-// TRANSPOSE of a TRANSPOSE, and one that only moves dimensions of one element.
-// Converters from channels first to channels last leave them.
+// Merges a TRANSPOSE of a TRANSPOSE, and a TRANSPOSE that moves only dimensions of size 1.
+// Converters from channels first to channels last leave both behind.
 #include <optional>
 #include <utility>
 #include <vector>
@@ -28,7 +28,7 @@ bool is_identity(const Order& order) {
   return true;
 }
 
-// The dimensions of more than one element stay in their order.
+// True if the dimensions with more than one element stay in order.
 bool keeps_order(const ir::Shape& shape, const Order& order) {
   int32_t last = -1;
   for (const int32_t from : order) {

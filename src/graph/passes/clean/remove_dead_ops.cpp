@@ -4,7 +4,7 @@
 
 namespace skillet::passes {
 
-// Walks backwards from the graph's outputs; ops that write a variable also count as read, by the next run.
+// Walks backwards from the graph's outputs. An op that writes a variable also counts as read: the next run reads it.
 Result<void> remove_dead_ops(ir::Graph& graph, const Target& /*target*/) {
   std::vector<bool> is_read(graph.tensors.size(), false);
   for (const ir::TensorId id : graph.outputs) is_read[static_cast<size_t>(id)] = true;

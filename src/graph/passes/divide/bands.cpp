@@ -23,15 +23,15 @@ Rows clipped(const Rows& rows, int32_t height) {
   return {std::clamp(rows.begin, 0, height), std::clamp(rows.end, 0, height)};
 }
 
-// One image of rows.
+// True for a batch of one image.
 bool is_image(const ir::Tensor& tensor) { return tensor.shape.rank() == 4 && tensor.shape[0] == 1; }
 int32_t height_of(const ir::Graph& graph, TensorId id) { return graph.tensor(id).shape[kRowAxis]; }
 bool is_computed(const ir::Graph& graph, TensorId id) { return id != ir::kNoTensor && !graph.tensor(id).is_constant(); }
 
-// What an op slides over rows.
+// The window that an op slides over rows.
 struct Window {
   int32_t extent = 1, stride = 1, top = 0;
-  // The first row under a window, and one behind its last row.
+  // The first row that a window covers, and the row after its last one.
   int32_t first(int32_t row) const { return row * stride - top; }
   int32_t end(int32_t row) const { return first(row) + extent; }
 };
@@ -58,7 +58,7 @@ Window window_of(const ir::Graph& graph, const ir::Op& op) {
 
 bool pads(OpKind kind) { return kind == OpKind::pad || kind == OpKind::pad_v2; }
 
-// PAD of an image: rows before and after, where they are constant and nothing but the image grows.
+// PAD of an image: rows before and after, if they are constant and only the image's dimensions grow.
 std::vector<int32_t> paddings(const ir::Graph& graph, const ir::Op& op) {
   constexpr size_t kCount = 8;
   const ir::Tensor& table = graph.tensor(op.inputs[1]);
@@ -97,7 +97,7 @@ bool keeps_rows(OpKind kind) {
 
 bool is_channel_axis(int64_t axis) { return axis == kChannelAxis || axis == kChannelAxis - 4; }
 
-// Along which axis an op joins or divides; nothing: it does neither.
+// The axis along which an op joins or splits; nothing if it does neither.
 std::optional<int64_t> axis_of(const ir::Graph& graph, const ir::Op& op) {
   if (op.kind == OpKind::concatenation) return op.as<ir::ConcatAttrs>().axis;
   if (op.kind != OpKind::split && op.kind != OpKind::split_v) return std::nullopt;
@@ -106,7 +106,7 @@ std::optional<int64_t> axis_of(const ir::Graph& graph, const ir::Op& op) {
   return known ? axis.values<int32_t>()[0] : kRowAxis;
 }
 
-// What is repeated for each row is the same in each band.
+// True for operands that apply to every row: each band has the same ones.
 bool is_for_each_row(const ir::Graph& graph, const ir::Op& op, TensorId id) {
   if (axis_of(graph, op) && op.kind != OpKind::concatenation) return true;  // the axis and sizes
   const ir::Shape& shape = graph.tensor(id).shape;
@@ -133,7 +133,7 @@ bool is_row_wise(const ir::Graph& graph, const ir::Op& op) {
   });
 }
 
-// Which rows of each tensor a band has.
+// Computes the rows of each tensor that a band needs.
 class Planner {
  public:
   Planner(const ir::Graph& run, int band, int count) : run_(run), rows_(run.tensors.size()) {
@@ -145,7 +145,7 @@ class Planner {
     }
   }
 
-  // False: some op would compute nothing.
+  // Returns false if some op would compute nothing.
   bool run() {
     for (auto op = run_.ops.rbegin(); op != run_.ops.rend(); ++op) {
       Rows out;
@@ -179,7 +179,7 @@ class Planner {
     }
   }
 
-  // What the rows `out` are made of.
+  // Adds the input rows that the rows `out` depend on.
   void need(const ir::Op& op, const Rows& out) {
     if (slides(op.kind)) {
       const Window w = window_of(run_, op);
@@ -192,8 +192,8 @@ class Planner {
     }
   }
 
-  // What the op cannot do without: each window holds a row, PAD leaves none out, other ops have all operands alike.
-  // This goes beyond what is needed where a tensor has readers that need different rows of it.
+  // Adds rows that the op requires: each window holds a row, PAD adds all rows of its input, operands of other ops have
+  // the same rows. These can be more than are needed if readers of a tensor need different rows.
   void fit(const ir::Op& op) {
     const TensorId in = op.inputs[0], out = op.outputs[0];
     if (slides(op.kind)) {
@@ -219,7 +219,7 @@ class Planner {
   bool changed_ = false;
 };
 
-// The op as the band has it: rows of padding are what the image lacks of the windows.
+// Sets the op's padding in the band: the rows that its windows need and the band's tensor does not have.
 void set_padding(const ir::Graph& run, const Band& band, ir::Op& op) {
   const Rows &in = band.rows[at(op.inputs[0])], &out = band.rows[at(op.outputs[0])];
   const Window w = window_of(run, op);

@@ -1,4 +1,5 @@
-// Bands: a run of layers as graphs that compute some rows of its outputs each, for cores that share no memory.
+// Bands: a run of layers as several graphs, each of which computes some rows of the outputs, for cores without shared
+// memory.
 // Called by compile/.
 // Must not know: chips, devices, what a band costs.
 #pragma once
@@ -15,19 +16,20 @@ struct Rows {
   bool operator==(const Rows&) const = default;
 };
 
-// What is computed in several bands, the halo, is what later layers of the band need of rows next to its own. Rows of a
-// band's tensor may be more than are needed, and then not those of the run: only what the band gives is.
+// Rows computed in several bands (the halo) are those that later layers of a band need next to its own rows. A band's
+// tensor may have more rows than needed, and these may differ from the run's: only the rows in `gives` are valid.
 struct Band {
-  ir::Graph graph;          // tensors have the ids of the run's; constants of its own are behind them
-  std::vector<Rows> rows;   // by tensor of the run: where the band's tensor is in it; constants: none
+  ir::Graph graph;          // tensors have the ids of the run's; the band's own constants follow them
+  std::vector<Rows> rows;   // by tensor of the run: the rows that the band has; constants: none
   std::vector<Rows> gives;  // by output of the run
 };
 
-// The ops that compute rows from rows nearby and come after none but such: what a run can be made of, in order.
+// The ops that compute each row from nearby rows and have only such ops before them: the candidates for a run, in
+// order.
 std::vector<ir::OpId> row_wise_ops(const ir::Graph& graph);
 
-// All ops of `run` are row-wise. Empty: an output has fewer rows than there are to be bands, or a band would compute
-// nothing somewhere.
+// Requires that all ops of `run` are row-wise. Returns nothing if an output has fewer rows than `count`, or an op of a
+// band would compute nothing.
 std::vector<Band> split_bands(const ir::Graph& run, int count);
 
 }  // namespace skillet::passes

@@ -17,7 +17,7 @@ std::span<uint8_t> rows_of(std::span<uint8_t> image, const ir::Tensor& tensor, c
   return image.subspan(static_cast<size_t>(rows.begin) * row, static_cast<size_t>(rows.count()) * row);
 }
 
-// What the bands compute of `run`, put together, is what the run computes. Empty, or what is wrong.
+// Compares the bands' results, put together, with the run's. Returns an empty text, or what differs.
 std::string check(const ir::Graph& run, const std::vector<Band>& bands, const Bytes& input) {
   auto whole = ref::Interpreter::create(run);
   if (!whole.ok()) return whole.error().message;
@@ -54,7 +54,7 @@ struct Net {
   ir::Shape image;
   std::vector<std::string> ops;
   const char* outputs;
-  int most = 4;  // bands, so many that each has a row
+  int most = 4;  // bands; each must have a row
 };
 
 const std::vector<Net>& nets() {
@@ -111,8 +111,8 @@ TEST(Bands, ComputeWhatTheRunComputes) {
   }
 }
 
-// The rows of all tensors, those that the bands compute for nobody too. For a change that is meant: the new digest,
-// once the text that SKILLET_BANDS names a file for is what it should be.
+// The rows of all tensors, including unused ones. After an intended change: check the text in the file that
+// SKILLET_BANDS names, then set the new digest.
 TEST(Bands, HaveTheRowsThatTheyHad) {
   std::string text;
   for (const Net& net : nets()) {
@@ -130,7 +130,7 @@ TEST(Bands, HaveTheRowsThatTheyHad) {
   EXPECT_EQ(fmt::format("{:016x}", digest(text)), "1cfa7c46ae12e081");
 }
 
-// What is row-wise only with what it has; the text of the op with one thing changed.
+// Ops that are row-wise only under a condition; each text of an op has one thing changed.
 TEST(Bands, RowWiseIsWhatKeepsRows) {
   const struct {
     const char *tensors, *op;
@@ -148,7 +148,7 @@ TEST(Bands, RowWiseIsWhatKeepsRows) {
       {"1x8x4x2;1x8x4x2", "ADD in=[0 3] out=[1]", 1},   // one for each channel
       {"1x8x4x2;1x8x4x2", "ADD in=[0 4] out=[1]", 0},   // one for each row
       {"1x8x4x2;1x8x4x2", "ADD in=[0 5] out=[1]", 1},   // an image of one row
-      {"1x8x4x2;1x12x4x2", "PAD in=[0 6] out=[1]", 1},  // rows before and behind
+      {"1x8x4x2;1x12x4x2", "PAD in=[0 6] out=[1]", 1},  // rows before and after
       {"1x8x4x2;1x4x4x2", "MAX_POOL_2D in=[0] out=[1] stride_h=2 filter_h=2", 1},
       {"1x8x4x2;1x1x1x2", "MEAN in=[0 7] out=[1] keep_dims=true", 0},
   };
@@ -169,18 +169,18 @@ TEST(Bands, RowWiseIsWhatKeepsRows) {
   }
 }
 
-// A band differs from the run by its rows alone.
+// A band differs from the run only by its rows.
 TEST(Bands, HaveTheRowsThatTheyNeed) {
   const struct {
     Net net;
-    const char* rows;  // of the second of three bands: each image that it has
+    const char* rows;  // of the second of three bands: each of its images
   } kRows[] = {
       {{"", {1, 12, 4, 2}, {"b=conv(a) k=3 c=2"}, "b"}, "a 3-9, b 4-8"},
       {{"", {1, 12, 4, 2}, {"b=conv(a) k=3 c=2", "c=conv(b) k=3 c=2"}, "c"}, "a 2-10, b 3-9, c 4-8"},
       {{"", {1, 12, 4, 2}, {"b=conv(a) k=3 s=2 c=2"}, "b"}, "a 4-9, b 2-4"},
       {{"", {1, 12, 4, 2}, {"b=conv(a) k=3 d=2 c=2"}, "b"}, "a 2-10, b 4-8"},
       {{"", {1, 14, 4, 2}, {"b=conv(a) k=3 valid c=2"}, "b"}, "a 4-10, b 4-8"},
-      // The sum has the rows that its operand needs for something else.
+      // The sum has the rows that another reader of its operand needs.
       {{"", {1, 12, 4, 2}, {"b=conv(a) k=3 c=2", "c=add(a,b)"}, "c"}, "a 3-9, b 3-9, c 3-9"},
       {{"", {1, 12, 4, 2}, {"b=pad(a) p=1", "c=conv(b) k=3 valid c=2"}, "c"}, "a 3-9, b 4-10, c 4-8"},
   };
@@ -231,7 +231,7 @@ TEST(Bands, NoneWhereAnOutputHasTooFewRows) {
   EXPECT_TRUE(split_bands(layers.graph, 4).empty());
 }
 
-// Ops that need all rows end a run, and whatever comes after them is in none.
+// Ops that need all rows end a run, and later ops are in none.
 TEST(Bands, RunsEndWhereAllRowsAreNeeded) {
   const auto graph = ir::parse(
       "graph \"run\"\n"

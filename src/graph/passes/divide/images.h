@@ -1,5 +1,5 @@
-// How split_batches() names the images of a tensor: by that they are found again.
-// Called by split_batches() and by who compares with the model as it was.
+// Names that split_batches() gives the images of a tensor, so that they can be found again.
+// Called by split_batches() and by code that compares with the original model.
 // Must not know: operations.
 #pragma once
 

@@ -1,6 +1,6 @@
-// Parts by levels. The parts are CPU 0, NPU 0, CPU 1, NPU 1, ...; an op goes to the earliest part of its kind that
-// comes after all of its producers (or is theirs). So every edge goes forward, which makes each part convex, and there
-// are no more parts than the longest alternation CPU/NPU along a path demands.
+// Parts by levels. The parts are CPU 0, NPU 0, CPU 1, NPU 1, ...; an op goes to the earliest part of its kind that does
+// not precede the part of any of its producers. Every edge goes forward, so each part is convex. The number of parts is
+// the least that the longest alternation CPU/NPU along a path allows.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -23,7 +23,7 @@ class Dependencies {
   explicit Dependencies(const ir::Graph& graph)
       : graph_(graph), producers_(ir::producers(graph)), last_user_(graph.tensors.size(), -1) {}
 
-  // Called for ops in order.
+  // Must be called for ops in order.
   std::vector<ir::OpId> of(ir::OpId id) {
     std::vector<ir::OpId> result;
     const ir::Op& op = graph_.op(id);
@@ -95,7 +95,7 @@ class PartBuilder {
   std::vector<ir::TensorId> new_id_;
 };
 
-// Sorted so that the CPU part of a level comes before its NPU part.
+// Order of the keys: the CPU part of a level comes before its NPU part.
 using PartKey = std::pair<int, bool>;  // level, on_npu
 
 std::map<PartKey, std::vector<ir::OpId>> group(const ir::Graph& graph, std::span<const npu::Support> support) {

@@ -1,5 +1,5 @@
-// Ops over several images as the same op for each: between SPLIT and CONCATENATION of the batch, which the CPU does
-// where the chip does not. Where one reads what another writes, nothing is joined between them.
+// Divides an op over several images into one op per image, between SPLIT and CONCATENATION of the batch; the CPU runs
+// these two if the chip does not. Between two divided ops nothing is joined.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -14,7 +14,7 @@ using ir::OpKind;
 
 constexpr int32_t kImagesMax = 8;
 
-// Of a constant; empty: it is none of int32.
+// Values of a constant; empty if it is not int32.
 std::vector<int32_t> ints_of(const ir::Graph& graph, ir::TensorId id) {
   const ir::Tensor& tensor = graph.tensor(id);
   if (!tensor.is_constant() || tensor.dtype != ir::DType::int32) return {};
@@ -68,13 +68,13 @@ bool keeps_images_apart(const ir::Graph& graph, const ir::Op& op) {
   }
 }
 
-// Of bytes or int16.
+// True for computed images of bytes or int16.
 bool is_computed_image(const ir::Tensor& tensor) {
   return is_computed_byte(tensor) || (tensor.dtype == ir::DType::int16 && !tensor.is_constant() &&
                                       !tensor.is_variable && tensor.quant.scales.size() == 1);
 }
 
-// How many images the op is over; 0: it is none that can be divided.
+// Number of images that the op processes; 0: the op cannot be divided.
 int32_t images_of(const ir::Graph& graph, const ir::Op& op) {
   if (op.outputs.size() != 1 || touches_variable(graph, op) || !keeps_images_apart(graph, op)) return 0;
   const ir::Tensor& out = graph.tensor(op.outputs[0]);
@@ -107,7 +107,7 @@ bool takes_all(ir::Graph& graph, const Target& target) {
   return true;
 }
 
-// The chip takes the op of one image, as it is or after the other passes.
+// True if the chip supports the op for one image, directly or after the other passes.
 bool takes_one(const ir::Graph& graph, const ir::Op& op, const Target& target) {
   ir::Graph alone;
   std::map<ir::TensorId, ir::TensorId> own;

@@ -13,8 +13,8 @@ namespace {
 using ir::Activation;
 using ir::OpKind;
 
-// value * slope + offset, in real units, by channel; `own`: the constant factors as the model has them, where there are
-// any and a weight holds each.
+// value * slope + offset, in real units, by channel. `own`: the model's constant factors, if there are any and each
+// fits a weight.
 struct Affine {
   std::vector<double> slopes, offsets;
   Activation activation = Activation::none;
@@ -87,7 +87,7 @@ Ends ends_of(const ir::Tensor& to, Activation activation) {
   return out;
 }
 
-// Of what the ops make of each byte.
+// Checks the factors against the ops' results for every byte.
 bool is_within_a_step(const Bytes& wanted, const Factors& factors, const ir::Tensor& from, const ir::Tensor& to) {
   const double multiplier = conv_multiplier(from, factors.scale, to);
   const Ends ends = ends_of(to, factors.activation);
@@ -137,7 +137,7 @@ std::vector<ir::Op> affine_within_a_step(Rewriter& rewriter, const std::vector<i
   all.offsets.assign(static_cast<size_t>(channels), 0);
   for (const ir::Op& op : ops) take_in(rewriter, op, all);
   const auto muls = std::ranges::count(ops, OpKind::mul, &ir::Op::kind);
-  // As weights around zero first, which all chips take.
+  // First tries weights around zero, which all chips support.
   const bool is_narrow = std::ranges::all_of(all.own, [](int32_t one) { return std::abs(one) <= 127; });
   for (const bool as_own : {is_narrow, !is_narrow}) {
     if (as_own && (muls != 1 || all.own.empty())) continue;

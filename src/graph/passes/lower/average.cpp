@@ -8,9 +8,9 @@
 namespace skillet::passes {
 namespace {
 
-constexpr int64_t kPixelsMax = 1 << 12;  // of a window
+constexpr int64_t kPixelsMax = 1 << 12;  // in a window
 
-// Zero points of bytes, so that sums fit.
+// True if the zero point is in the range of bytes, so that sums do not overflow.
 bool has_byte_zero(const ir::Tensor& tensor) {
   const int32_t lowest = tensor.dtype == ir::DType::int8 ? -128 : 0, zero = tensor.quant.zero_point();
   return zero >= lowest && zero <= lowest + 255;
@@ -35,7 +35,7 @@ std::optional<Average> pool_of(const Rewriter& rewriter, const ir::Op& op) {
   return out;
 }
 
-// In order, from 0 on; empty: they are not known.
+// Axes in order, from 0; empty if they are not known.
 std::vector<int32_t> reduced_axes(const Rewriter& rewriter, const ir::Op& op) {
   if (op.kind != ir::OpKind::mean && op.kind != ir::OpKind::sum) return {};
   const ir::Tensor& axes = rewriter.tensor(op.inputs[1]);
@@ -53,7 +53,7 @@ Average reduced(const ir::Op& op, int32_t rows, int32_t columns) {
   return out;
 }
 
-// Of rows, columns, or both.
+// MEAN or SUM over rows, columns, or both.
 std::optional<Average> mean_of(const Rewriter& rewriter, const ir::Op& op) {
   const std::vector<int32_t> axes = reduced_axes(rewriter, op);
   using Axes = std::vector<int32_t>;
@@ -70,7 +70,7 @@ bool is_of_bytes(const Rewriter& rewriter, const Average& average) {
          from.dtype == to.dtype && has_byte_zero(from) && has_byte_zero(to);
 }
 
-// The larger the weight, the finer the scale; half a weight moves what is between two steps.
+// A larger weight has a finer scale; a bias of half a weight moves ties between two steps.
 constexpr std::array kWeights = {Weights{1, 0},    Weights{64, 0},   Weights{64, 32},
                                  Weights{64, -32}, Weights{127, 63}, Weights{127, -63}};
 
@@ -79,7 +79,7 @@ bool is_exact(const Weights& weights, const Average& average, const ir::Tensor& 
   const auto by = quantize_multiplier(conv_multiplier(from, average.scale(weights), to));
   const int64_t lowest = from.dtype == ir::DType::int8 ? -128 : 0, pixels = average.pixels();
   const int64_t zero = pixels * from.quant.zero_point();
-  if (by.shift > 0) return false;  // larger sums than these would leave 32 bits
+  if (by.shift > 0) return false;  // larger sums would overflow 32 bits
   for (int64_t sum = pixels * lowest; sum <= pixels * (lowest + 255); ++sum) {
     const auto moved = static_cast<int32_t>(weights.weight * (sum - zero) + weights.bias);
     const int64_t got = multiply_by_quantized_multiplier(moved, by) + int64_t{to.quant.zero_point()};
@@ -88,8 +88,8 @@ bool is_exact(const Weights& weights, const Average& average, const ir::Tensor& 
   return true;
 }
 
-// Both kernels round twice, to a step's fraction of 2^-shift and then to a step: together as one rounding that starts
-// half of that fraction earlier. A bias is what the two shifts differ by.
+// Both kernels round twice: to a fraction 2^-shift of a step, then to a step. This equals one rounding that starts half
+// of that fraction earlier. The bias corrects the difference of the two shifts.
 std::optional<Weights> mean_weights(const Average& average, const ir::Tensor& from, const ir::Tensor& to) {
   const int32_t wanted = AverageRounding(average, from, to).shift();
   for (const int32_t weight : {64, 127, 96, 112, 80}) {
@@ -163,7 +163,7 @@ std::optional<Weights> exact_weights(const Average& average, const ir::Tensor& f
 
 namespace {
 
-// Of the average of every sum.
+// Checks the average of every possible sum.
 bool is_within_a_step(const Weights& weights, const Average& average, const ir::Tensor& from, const ir::Tensor& to) {
   const AverageRounding wanted(average, from, to);
   const double multiplier = conv_multiplier(from, average.scale(weights), to);

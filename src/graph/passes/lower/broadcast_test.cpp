@@ -1,5 +1,4 @@
-// Operands that are repeated, computed ones and constants: the same bits for all shapes, on a chip that takes one
-// shape.
+// Repeated operands, computed and constant: the same bits for all shapes, on a chip that supports equal shapes only.
 #include <gtest/gtest.h>
 
 #include "graph/passes/testing/plain_drivers.h"
@@ -56,7 +55,7 @@ ir::Graph graph_of(const Row& row, const char* kind, const char* dtype, bool is_
   return graph.ok() ? std::move(*graph) : ir::Graph{};
 }
 
-// How many were rewritten, each with the same results.
+// Number of rewritten graphs, each with the same results.
 size_t rewritten(const Row& row, const char* kind, bool is_constant, const npu::Driver& chip) {
   size_t count = 0;
   for (const char* dtype : {"int8", "uint8"}) {
@@ -99,7 +98,7 @@ TEST(Broadcast, ConstantsAreWrittenOut) {
   }
 }
 
-// Takes them where they are computed.
+// Supports joins of computed tensors.
 class JoiningDriver : public PlainDriver {
  public:
   JoiningDriver() : PlainDriver({ir::OpKind::add, ir::OpKind::concatenation}) {}

@@ -1,6 +1,6 @@
-// Constant operands of sums, products and the like and of what is joined, which no chip reads as images: the CPU writes
-// a copy for each run, so that the op does not divide what is on the NPU. Positions of tokens, the grid of a YOLO head,
-// coordinates of pixels. What is smaller than the other operand is written out: a row for all rows, a channel for all
+// Constant operands of elementwise ops and of CONCATENATION. No chip reads constants as images, so the CPU writes a
+// copy for each run, and the op does not split the NPU part. Examples: positions of tokens, the grid of a YOLO head,
+// coordinates of pixels. An operand smaller than the other one is expanded: a row for all rows, a channel for all
 // channels.
 #include <algorithm>
 #include <optional>
@@ -11,7 +11,7 @@
 namespace skillet::passes {
 namespace {
 
-// The bytes of `one` repeated to `shape`, which are of one byte each; nothing: they do not fit.
+// The bytes of `one` (one byte per element) repeated to `shape`; nothing if the shapes do not fit.
 std::optional<Bytes> written_out(const ir::Tensor& one, const ir::Shape& shape) {
   const int32_t rank = shape.rank(), own = one.shape.rank();
   if (own > rank) return std::nullopt;
@@ -48,7 +48,7 @@ std::string text_of(const ir::Op& op) {
   return fmt::format("the CPU writes the constant of {} as a tensor", ir::op_name(op));
 }
 
-// The coordinates of each pixel beside its channels.
+// Copies constants of a CONCATENATION, e.g. the coordinates of each pixel next to its channels.
 void copy_joined(Rewriter& rewriter, ir::OpId id) {
   ir::Op op = rewriter.op(id);
   const auto is_constant = [&](ir::TensorId input) { return rewriter.tensor(input).is_constant(); };

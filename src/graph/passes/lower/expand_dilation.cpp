@@ -1,4 +1,4 @@
-// A dilated convolution as one with a larger filter, with weights that count as zero between those of the model.
+// A dilated convolution becomes one with a larger filter: weights that count as zero go between the model's weights.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -11,7 +11,7 @@ namespace {
 constexpr int32_t kKernelMax = 64;
 constexpr int64_t kBytesMax = 1 << 24;
 
-// [first][rows][columns][last], as both kinds of filters are.
+// Layout [first][rows][columns][last], which covers both kinds of filters.
 Bytes spread(const ir::Tensor& filter, int32_t step_y, int32_t step_x, const ir::Shape& to) {
   const auto rows = static_cast<size_t>(filter.shape[1]), columns = static_cast<size_t>(filter.shape[2]);
   const auto last = static_cast<size_t>(filter.shape[3]), first = static_cast<size_t>(filter.shape[0]);

@@ -1,5 +1,5 @@
-// MUL, ADD and SUB with constants by channel, RELU and the like in a row, such as batch normalisation in front of a
-// convolution: one depthwise convolution of 1x1, within a step of what they make of every byte.
+// A chain of MUL, ADD and SUB with constants by channel, RELU and similar ops, e.g. batch normalisation before a
+// convolution, becomes one 1x1 depthwise convolution. It is within a step of the chain's result for every byte.
 #include <algorithm>
 #include <utility>
 
@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kOpsMax = 8;  // in a row
 
-// From `id` up: each only feeds the next one.
+// Follows the chain backwards from `id`: each op feeds only the next one.
 std::vector<ir::OpId> chain_of(const Rewriter& rewriter, ir::OpId id) {
   std::vector<ir::OpId> out;
   while (id >= 0 && out.size() < kOpsMax) {
@@ -48,7 +48,7 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
 
 Result<void> fuse_affine_chains(ir::Graph& graph, const Target& target) {
   Rewriter rewriter(graph, target, "fuse_affine_chains");
-  // The last op of a chain comes last.
+  // Starts at the end of the graph, because a chain is found from its last op.
   if (target.rewrites == nullptr || target.driver == nullptr) return {};
   for (auto id = static_cast<ir::OpId>(graph.ops.size()); id-- > 0;) {
     rewrite(rewriter, id);

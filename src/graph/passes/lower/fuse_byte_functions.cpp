@@ -1,6 +1,6 @@
-// A tree of element-wise operations whose only computed input is one 8-bit tensor becomes one table of 256 bytes: SiLU
-// (LOGISTIC and MUL), HARD_SWISH or Mish in parts, and float functions between DEQUANTIZE and QUANTIZE. The CPU kernels
-// compute each of the 256 values, so the result is the same, byte for byte.
+// A tree of elementwise operations whose only computed input is one 8-bit tensor becomes one table of 256 bytes: SiLU
+// (LOGISTIC and MUL), HARD_SWISH or Mish as separate ops, and float functions between DEQUANTIZE and QUANTIZE. The CPU
+// kernels compute each of the 256 values, so the result is the same byte for byte.
 #include <algorithm>
 #include <set>
 
@@ -13,7 +13,7 @@ namespace {
 using ir::OpKind;
 using ir::TensorId;
 
-constexpr size_t kOpsMax = 24;  // of a tree
+constexpr size_t kOpsMax = 24;  // in a tree
 
 bool is_elementwise(OpKind kind) {
   switch (kind) {
@@ -56,7 +56,7 @@ bool is_elementwise(OpKind kind) {
   }
 }
 
-// The operations that lead from one tensor to the output of the last of them.
+// The operations between one tensor and the output of the root.
 struct Tree {
   TensorId from = ir::kNoTensor;
   std::set<ir::OpId> ops;
@@ -68,7 +68,7 @@ class Finder {
     add(root);
   }
 
-  // Trees with the same root, each larger than the one before.
+  // Trees with the same root, each larger than the previous one.
   std::vector<Tree> trees() {
     std::vector<Tree> out;
     while (is_valid_ && ops_.size() <= kOpsMax) {
@@ -99,7 +99,7 @@ class Finder {
     }
   }
 
-  // By what computes the input that is computed last: the others may be what it is computed from.
+  // Adds the producer of the input that is computed last: the other inputs may be among that op's inputs.
   bool grow() {
     ir::OpId last = -1;
     for (const TensorId input : inputs_) last = std::max(last, rewriter_.producer(input));
@@ -115,7 +115,7 @@ class Finder {
   bool is_valid_ = true;
 };
 
-// Nothing that a 1x1 depthwise convolution computes, which chips take better than a table.
+// False for ops that a 1x1 depthwise convolution computes, which chips support better than a table.
 bool needs_table(Rewriter& rewriter, ir::OpId id) {
   const ir::Op& op = rewriter.op(id);
   const auto computed =
@@ -147,7 +147,7 @@ std::string names_of(const Rewriter& rewriter, const Tree& tree) {
   return out;
 }
 
-// Those of the tree whose results only the tree reads, and its root.
+// The ops of the tree whose results are read only within the tree, and its root.
 std::vector<ir::OpId> absorbed_by(const Rewriter& rewriter, const Tree& tree, ir::OpId root) {
   std::set<ir::OpId> gone = {root};
   for (auto id = tree.ops.rbegin(); id != tree.ops.rend(); ++id) {
@@ -158,7 +158,7 @@ std::vector<ir::OpId> absorbed_by(const Rewriter& rewriter, const Tree& tree, ir
   return {gone.begin(), gone.end()};
 }
 
-// Writes down why the chip does not take the table of a tree, if it does not.
+// Records why the chip does not support the table of a tree, if it does not.
 void write_down(Rewriter& rewriter, const Target& target, const Tree& tree, ir::OpId root) {
   if (std::ranges::none_of(tree.ops, [&](ir::OpId id) { return needs_table(rewriter, id); })) return;
   const TensorId to = rewriter.op(root).outputs[0];
@@ -182,13 +182,13 @@ bool rewrite(Rewriter& rewriter, const Tree& tree, ir::OpId root) {
   if (std::ranges::none_of(tree.ops, [&](ir::OpId id) { return needs_table(rewriter, id); })) return false;
   const TensorId to = rewriter.op(root).outputs[0];
   auto values = values_of(rewriter, tree, to);
-  if (!values.ok()) return false;  // the CPU has no kernel
+  if (!values.ok()) return false;  // no CPU kernel
   const ir::Tensor& result = rewriter.tensor(to);
   ir::Op op{.kind = OpKind::byte_table, .attrs = ir::NoAttrs{}};
   op.inputs = {tree.from, rewriter.add_constant(result.name + "/table", result.dtype, {256}, std::move(*values))};
   op.outputs = {to};
   std::vector<ir::OpId> gone = absorbed_by(rewriter, tree, root);
-  // Where the chip takes all of them already, one job instead of several is better too.
+  // If the chip already supports all of them, one job instead of several is still better.
   const bool is_taken = std::ranges::all_of(gone, [&](ir::OpId id) { return rewriter.level(id) != Level::refused; });
   const bool is_fewer = is_taken && gone.size() > 1;
   return rewriter.replace({.ops = std::move(gone),
@@ -203,7 +203,7 @@ bool rewrite(Rewriter& rewriter, const Tree& tree, ir::OpId root) {
 Result<void> fuse_byte_functions(ir::Graph& graph, const Target& target) {
   if (target.rewrites == nullptr || target.driver == nullptr) return {};
   Rewriter rewriter(graph, target, "fuse_byte_functions");
-  // From the last op on, so that the first tree that is found is the largest.
+  // Starts at the last op, so that the first tree found is the largest.
   for (auto id = static_cast<ir::OpId>(graph.ops.size()); id-- > 0;) {
     const ir::Op& op = rewriter.op(id);
     if (!is_elementwise(op.kind) || op.outputs.size() != 1 || !is_computed_byte(rewriter.tensor(op.outputs[0])))

@@ -1,5 +1,5 @@
-// Random trees of element-wise operations over one tensor of bytes, with constants, floats between and results that
-// others read: after fuse_byte_functions each output has the same bytes, and trees of multiplied tensors are gone.
+// Random trees of elementwise operations over one tensor of bytes, with constants, floats in between and results with
+// other readers: after fuse_byte_functions each output has the same bytes, and no trees of multiplied tensors remain.
 #include <gtest/gtest.h>
 
 #include "base/testing/noise.h"
@@ -90,7 +90,7 @@ Result<std::vector<Bytes>> results(const ir::Graph& graph, uint32_t seed) {
   return out;
 }
 
-// A function of the byte alone: constants that differ by row, column or channel stay, those of one number go.
+// A table depends only on the byte: constants that differ by row, column or channel stay, single numbers are absorbed.
 TEST(ByteFunctions, ConstantsThatDifferByPlaceAreNoPartOfATable) {
   struct Case {
     ir::Shape constant;
@@ -129,7 +129,7 @@ TEST(ByteFunctions, ConstantsThatDifferByPlaceAreNoPartOfATable) {
                   .inputs = {middle},
                   .outputs = {out},
                   .source_index = 1});
-    // TANH has an output of its own scale.
+    // TANH has an output with its own scale.
     graph.tensors[static_cast<size_t>(out)].quant = {.scales = {1 / 128.0F}, .zero_points = {128}};
     const auto wanted = results(graph, 1);
     ASSERT_TRUE(wanted.ok()) << wanted.error().message;

@@ -1,5 +1,5 @@
-// AVERAGE_POOL_2D without padding, MEAN and SUM over rows or columns or both as a depthwise convolution, where its
-// rounding gives the same byte, or one within a step, for every sum that there can be.
+// AVERAGE_POOL_2D without padding, and MEAN and SUM over rows, columns or both, become a depthwise convolution, if its
+// rounding gives the same byte, or one within a step, for every possible sum.
 #include <algorithm>
 #include <utility>
 
@@ -10,7 +10,7 @@
 namespace skillet::passes {
 namespace {
 
-// As it is, or for images of one row or column in blocks of them; empty: there is no such way.
+// The convolution itself, or one over blocks of an image of one row or column; empty if it cannot be made.
 std::vector<ir::Op> made(Rewriter& rewriter, const Average& average, const Weights& weights, bool by_blocks) {
   const ir::Tensor from = rewriter.tensor(average.from), to = rewriter.tensor(average.to);
   const int32_t channels = from.shape[3];
@@ -33,7 +33,7 @@ std::vector<ir::Op> made(Rewriter& rewriter, const Average& average, const Weigh
   return ops;
 }
 
-// Strides that give the same windows: equal ones first, which chips know best.
+// Strides that give the same windows: equal ones first, which chips support best.
 std::vector<ir::ConvAttrs> strides_of(const Rewriter& rewriter, const Average& average) {
   std::vector<ir::ConvAttrs> out =
       with_other_strides(average.attrs, rewriter.tensor(average.from).shape, average.rows, average.columns);

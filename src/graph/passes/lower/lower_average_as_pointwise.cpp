@@ -1,6 +1,6 @@
-// An average over the channels of each pixel as a convolution of 1x1, and so one over all pixels: channels become
-// pixels, and the pixels of each its channels, which one filter adds up. For images of so many channels that a filter
-// for each, written out for all of them, is too large.
+// An average over the channels of each pixel becomes a 1x1 convolution. So does an average over all pixels: channels
+// become pixels, the pixels of a channel become its channels, and one filter adds them. This is for images with so many
+// channels that a depthwise filter, written out for all channels, is too large.
 #include <cmath>
 #include <utility>
 
@@ -13,14 +13,14 @@ bool is_global(const Average& average, const ir::Shape& from, const ir::Shape& t
   return from[0] == 1 && average.rows == from[1] && average.columns == from[2] && to.elems() == from[3];
 }
 
-// Chips are best known to take images that are square.
+// Chips support square images best.
 ir::Shape image_of(int32_t pixels, int32_t channels) {
   const auto side = static_cast<int32_t>(std::lround(std::sqrt(static_cast<double>(pixels))));
   if (int64_t{side} * side == pixels) return {1, side, side, channels};
   return {1, pixels, 1, channels};
 }
 
-// A convolution of one filter, and what makes an image of its operand and what the op returns of its result.
+// A convolution with one filter, and the RESHAPEs of its operand and result, if needed.
 std::vector<ir::Op> sum_of_channels(Rewriter& rewriter, const Average& average, const Weights& weights) {
   const ir::Tensor from = rewriter.tensor(average.from), to = rewriter.tensor(average.to);
   const int32_t channels = average.columns;

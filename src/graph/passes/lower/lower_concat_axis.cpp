@@ -1,6 +1,6 @@
-// CONCATENATION, PACK, SPLIT and UNPACK along an axis with nothing but ones before it, as the same along channels: what
-// is joined there is one behind the other, as the channels of a single pixel do. SLICE, STRIDED_SLICE, GATHER and
-// SPLIT_V of elements that follow each other, as SPLIT_V of channels.
+// CONCATENATION, PACK, SPLIT and UNPACK along an axis after dimensions of size 1 become the same op along channels: the
+// pieces are contiguous, like the channels of a single pixel. SLICE, STRIDED_SLICE, GATHER and SPLIT_V of contiguous
+// elements become SPLIT_V of channels.
 #include <algorithm>
 #include <utility>
 
@@ -11,7 +11,7 @@ namespace {
 
 bool is_join(ir::OpKind kind) { return kind == ir::OpKind::concatenation || kind == ir::OpKind::pack; }
 
-// Of the shape that all pieces are parts of; -1: the op has none, or not one that is known.
+// Axis in the shape that all pieces are parts of; -1: the op has none, or it is not known.
 int32_t axis_of(const Rewriter& rewriter, const ir::Op& op, int32_t rank) {
   int32_t axis = 0;
   if (op.kind == ir::OpKind::concatenation) {

@@ -12,12 +12,12 @@ namespace skillet::passes {
 namespace {
 
 constexpr int64_t kWeightsMax = 1 << 22;
-constexpr int32_t kSizeMax = 4096;  // of filters with what is between their taps, and of blocks
+constexpr int32_t kSizeMax = 4096;  // of filters including the gaps between taps, and of blocks
 
-// Along the columns: output `o` of a block is column o * stride + tap * dilation - pad of the input.
+// For columns: output `o` of a block reads column o * stride + tap * dilation - pad of the input.
 struct Blocked {
   int32_t stride = 1, dilation = 1, kernel = 1, pad = 0;
-  int32_t outputs = 1;  // of a block
+  int32_t outputs = 1;  // per block
   int32_t first = 0, taps = 1;
 
   int32_t inputs() const { return outputs * stride; }
@@ -26,7 +26,8 @@ struct Blocked {
 
 int32_t floor_div(int32_t a, int32_t b) { return a >= 0 ? a / b : -((b - 1 - a) / b); }
 
-// What a filter of blocks must reach; with padding `same` as far on both sides, since so images are padded.
+// Sets the blocks that a filter must cover; with padding `same`, equally many on both sides, as that is how images are
+// padded.
 void set_taps(Blocked& all, bool is_same) {
   const int32_t last = floor_div(all.column(all.outputs - 1, all.kernel - 1), all.inputs());
   all.first = floor_div(all.column(0, 0), all.inputs());
@@ -39,7 +40,7 @@ void set_taps(Blocked& all, bool is_same) {
   }
 }
 
-// The two dimensions of an image, as what is in blocks and what is not.
+// The two dimensions of an image: the one divided into blocks, and the other one.
 struct Axes {
   int along = 2, across = 1;
 };
@@ -83,7 +84,7 @@ std::optional<Layer> layer_of(const Rewriter& rewriter, const ir::Op& op) {
 std::optional<Blocked> blocks_of(const Layer& layer, int32_t outputs) {
   const int32_t along = layer.axes.along, across = layer.axes.across;
   const int32_t size = layer.in.shape[along], kernel = layer.filter.shape[along];
-  // One window across: a stride takes it nowhere.
+  // With one window across, the stride has no effect.
   const bool one_window = layer.in.shape[across] == 1 && layer.out.shape[across] == 1;
   if ((layer.stride_across() != 1 && !one_window) || layer.dilation_across() != 1 || kernel > kSizeMax ||
       layer.dilation() > kSizeMax || layer.stride() > kSizeMax || layer.stride() < 1 || layer.dilation() < 1 ||
@@ -100,7 +101,7 @@ std::optional<Blocked> blocks_of(const Layer& layer, int32_t outputs) {
   return all;
 }
 
-// [output of the block, channel][row][tap][column of the block, channel], or with rows and columns the other way round.
+// [output of the block, channel][row][tap][column of the block, channel], or with rows and columns swapped.
 Bytes filter_in_blocks(const Layer& layer, const Blocked& all, const ir::Shape& shape) {
   const ir::Shape& old = layer.filter.shape;
   const int32_t channels = layer.in.shape[3], results = layer.out.shape[3], other = old[layer.axes.across];
@@ -143,7 +144,7 @@ ir::TensorId bias_in_blocks(Rewriter& rewriter, ir::TensorId id, int32_t outputs
                                of_blocks(bias.quant, outputs));
 }
 
-// With columns at its end, up to a whole block.
+// Adds columns at the end, up to a whole block.
 ir::TensorId lengthen(Rewriter& rewriter, ir::TensorId id, int along, int32_t more, std::vector<ir::Op>& ops) {
   if (more == 0) return id;
   ir::Shape shape = rewriter.tensor(id).shape;
@@ -157,14 +158,14 @@ ir::TensorId lengthen(Rewriter& rewriter, ir::TensorId id, int along, int32_t mo
   return longer;
 }
 
-// Each pixel of `image` by filters that have a single 1 for each pixel and channel of a block.
+// Makes `image` by filters that have a single 1 for each pixel and channel of a block.
 ir::Op folded(Rewriter& rewriter, ir::TensorId from, ir::TensorId image, const Axes& axes, int32_t block) {
   const ir::Tensor in = rewriter.tensor(from), out = rewriter.tensor(image);
   const int32_t channels = out.shape[3];
   ir::Shape shape{channels, 1, 1, in.shape[3]};
   shape.dims[static_cast<size_t>(axes.along)] = block;
   ir::ConvAttrs attrs{.padding = ir::Padding::valid};
-  const int32_t across = in.shape[axes.across] == 1 ? block : 1;  // chips take the same for both
+  const int32_t across = in.shape[axes.across] == 1 ? block : 1;  // chips support equal strides
   attrs.stride_w = axes.along == 2 ? block : across;
   attrs.stride_h = axes.along == 2 ? across : block;
   ir::Op op{.kind = ir::OpKind::conv_2d, .attrs = attrs};
@@ -179,7 +180,7 @@ ir::Shape in_blocks(ir::Shape shape, int along, int32_t block) {
   return shape;
 }
 
-// Chips take shorter filters: there blocks of several outputs gain nothing.
+// Shorter filters are supported by chips, so blocks of several outputs gain nothing there.
 bool is_long(const Layer& layer) {
   constexpr int64_t kShort = 8;
   return int64_t{layer.filter.shape[layer.axes.along] - 1} * layer.dilation() + 1 > kShort;

@@ -1,4 +1,4 @@
-// FULLY_CONNECTED of several rows as a convolution of 1x1: each row a pixel.
+// FULLY_CONNECTED of several rows becomes a 1x1 convolution: each row is a pixel.
 #include <algorithm>
 #include <utility>
 
@@ -8,8 +8,8 @@
 namespace skillet::passes {
 namespace {
 
-// TFLite rounds input scale * weight scale to float in FULLY_CONNECTED with one weight scale, and not in an int8
-// CONV_2D: whether both multiply their sums by the same number.
+// TFLite rounds input scale * weight scale to float in FULLY_CONNECTED with one weight scale, but not in an int8
+// CONV_2D. Returns whether both multiply their sums by the same number.
 bool multiplies_alike(const ir::Tensor& input, const ir::Tensor& filter, const ir::Tensor& output) {
   if (input.dtype == ir::DType::uint8 || filter.quant.per_channel()) return true;
   const float product = input.quant.scale() * filter.quant.scale();
@@ -28,7 +28,7 @@ void lower_dense_as_conv(Rewriter& rewriter, ir::OpId id) {
   if (!is_computed_byte(input) || !is_computed_byte(output) || !filter.is_constant() || filter.quant.empty() ||
       filter.shape.rank() != 2 || depth < 1 || output.shape.back(0) != outputs)
     return;
-  // Of a convolution in a file nobody reads another zero point (graph/ir/settle.h).
+  // Kernels ignore any other zero point of a convolution's filter in a file (graph/ir/settle.h).
   if (filter.dtype == ir::DType::int8 && filter.quant.zero_point() != 0) return;
   const int64_t rows = input.shape.elems() / depth;
   const bool float_product = !multiplies_alike(input, filter, output);

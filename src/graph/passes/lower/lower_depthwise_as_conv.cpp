@@ -1,5 +1,5 @@
-// A depthwise convolution with several filters for each channel, and one of groups of channels, as an ordinary one,
-// with zeros for the other channels.
+// A depthwise convolution with several filters per channel, and a grouped convolution, become ordinary ones, with zeros
+// for the other channels.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -53,7 +53,7 @@ void make_dense(Rewriter& rewriter, ir::OpId id) {
   ir::Quant quant = filter.quant;
   quant.axis = 0;
   op.inputs[1] = rewriter.add_constant(filter.name + "/dense", filter.dtype, shape, std::move(bytes), std::move(quant));
-  // Of int16 without a bias, CONV_2D would round its sums as with one of 32 bits.
+  // Without a bias, CONV_2D of int16 would round its sums as with a 32-bit bias.
   if (op.input(2) == ir::kNoTensor && rewriter.tensor(op.inputs[0]).dtype == ir::DType::int16) {
     op.inputs.resize(3);
     op.inputs[2] = rewriter.add_constant(filter.name + "/bias", ir::DType::int64, {filter.shape[3]},

@@ -1,6 +1,6 @@
-// LEAKY_RELU and PRELU as a sum: what is above zero, and what is below it times its slope, each a depthwise convolution
-// of 1x1 whose type ends at zero. One of the two is zero everywhere, so the sum adds no rounding: all bytes are tried
-// with the CPU kernels; else where the result is within a step, and that is enough.
+// LEAKY_RELU and PRELU become a sum of two parts: the values above zero, and the values below it times their slope.
+// Each part is a 1x1 depthwise convolution whose type ends at zero. One part is always zero, so the sum adds no
+// rounding. All bytes are tested with the CPU kernels; a result within a step is accepted where the options allow it.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -11,7 +11,7 @@
 namespace skillet::passes {
 namespace {
 
-// The factors below zero; no weights: it is not that.
+// The factors below zero; no weights: the op has none.
 Factors slopes_of(const Rewriter& rewriter, const ir::Op& op, int32_t channels) {
   if (op.kind == ir::OpKind::prelu) {
     const ir::Tensor& alpha = rewriter.tensor(op.inputs[1]);
@@ -27,12 +27,12 @@ Factors slopes_of(const Rewriter& rewriter, const ir::Op& op, int32_t channels) 
   return std::isnormal(out.scale) ? out : Factors{};
 }
 
-// Adds up what each channel has above zero and below it. Slopes that turn the sign make something above zero, too.
+// Adds the parts of each channel above and below zero. Slopes that change the sign also give positive values.
 class Sum {
  public:
   Sum(Rewriter& rewriter, ir::TensorId from, ir::TensorId to) : rewriter_(rewriter), from_(from), to_(to) {}
 
-  // False: a weight fits no byte.
+  // Returns false if a weight does not fit a byte.
   bool add(Factors factors, bool below) {
     const ir::TensorId part = like(below ? "/below" : "/above", below);
     auto op = pointwise(rewriter_, from_, part, std::move(factors));
@@ -61,7 +61,7 @@ class Sum {
   std::vector<ir::Op> ops_;
 };
 
-// What the op makes of each byte, against what the weights make of it before it is rounded.
+// Compares the op's result for each byte with the unrounded result of the weights.
 bool is_within_a_step(const Rewriter& rewriter, const ir::Op& op, const Factors& slopes) {
   const ir::Tensor &from = rewriter.tensor(op.inputs[0]), &to = rewriter.tensor(op.outputs[0]);
   const auto wanted = ref::of_all_bytes(rewriter.graph(), std::vector<ir::Op>{op}, op.inputs[0], op.outputs[0]);

@@ -1,7 +1,7 @@
-// MAX_POOL_2D as sums: the larger of a pixel and its neighbour is the pixel and what the neighbour has more, which a
-// depthwise convolution of +1 and -1 computes where its type ends at zero. Such a step to each side makes windows of
-// two, three and more pixels, rows first; the last step takes the strides. All of it counts in whole steps of one
-// scale, so no byte differs.
+// MAX_POOL_2D as sums: the larger of a pixel and its neighbour is the pixel plus max(neighbour - pixel, 0), which a
+// depthwise convolution of +1 and -1 computes if its type ends at zero. Each such step to a side extends windows to
+// two, three and more pixels, rows first; the last step applies the strides. All values are whole steps of one scale,
+// so no byte differs.
 #include <algorithm>
 #include <utility>
 
@@ -10,9 +10,9 @@
 namespace skillet::passes {
 namespace {
 
-constexpr int32_t kStepsMax = 12;  // to neighbours: a window of 7x7
-// Pixels times channels times steps. A step is two jobs that each read and write the image; of larger images they are
-// predicted to take longer than the CPU and the way there.
+constexpr int32_t kStepsMax = 12;  // to neighbours; enough for a window of 7x7
+// Pixels times channels times steps. A step is two jobs that each read and write the image. Larger images are predicted
+// to take longer than the CPU including the transfers.
 constexpr int64_t kStepElemsMax = 1 << 17;
 
 bool is_padded(const ir::PoolAttrs& attrs, const ir::Shape& from) {
@@ -26,18 +26,18 @@ class Maker {
  public:
   Maker(Rewriter& rewriter, const ir::Op& old)
       : rewriter_(rewriter), old_(old), attrs_(old.as<ir::PoolAttrs>()), image_(old.inputs[0]) {
-    // Across a single row or column a stride leads nowhere; chips take the same for both.
+    // With a single row or column of windows the stride has no effect; chips support equal strides.
     const ir::Shape &in = rewriter.tensor(image_).shape, &out = rewriter.tensor(old.outputs[0]).shape;
     if (in[1] == 1 && out[1] == 1) attrs_.stride_h = attrs_.stride_w;
     if (in[2] == 1 && out[2] == 1) attrs_.stride_w = attrs_.stride_h;
   }
 
-  // Empty: there is no way.
+  // Empty: the op cannot be rewritten.
   std::vector<ir::Op> run() {
     const ir::TensorId to = old_.outputs[0];
     const ir::Tensor in = rewriter_.tensor(image_);
     const int32_t above = in.quant.zero_point() - lowest_of(in.dtype);
-    // Padding is zero: it must not be larger than a pixel.
+    // Padding is zero: it must not exceed any pixel, so pixels are raised above it.
     const bool raised = above > 0 && is_padded(attrs_, in.shape);
     if (raised) {
       image_ = rewriter_.add(ending_at_zero(in, "/raised", false));
@@ -50,7 +50,7 @@ class Maker {
   }
 
  private:
-  using Tap = std::pair<int32_t, int32_t>;  // place in the window, its weight
+  using Tap = std::pair<int32_t, int32_t>;  // position in the window, weight
   struct Step {
     int32_t down = 0, right = 0;
   };
@@ -69,7 +69,8 @@ class Maker {
     const int32_t up = is_same ? same_pads(in[1], attrs_.filter_h, attrs_.stride_h, 1).before : 0;
     const int32_t left = is_same ? same_pads(in[2], attrs_.filter_w, attrs_.stride_w, 1).before : 0;
     const std::vector<Step> steps = steps_of(attrs_, up, left);
-    // Of a step over the whole image: chips like square filters. Those of 2x2 see the pixels to the right and below.
+    // Window of a step over the whole image: chips support square filters best. Filters of 2x2 cover the pixels to the
+    // right and below.
     const auto near_of = [&](const Step& step) {
       const int32_t side = step.down < 0 || step.right < 0 ? 3 : 2;
       const auto size = [&](int32_t image, int32_t filter) { return image > 1 || filter > 1 ? side : 1; };
@@ -104,12 +105,12 @@ class Maker {
     for (int32_t i = 1; i < attrs.filter_h; ++i) steps.push_back({.down = i <= up ? -1 : 1});
     return steps;
   }
-  // Each result is where its pixel is.
+  // True if each result is at the place of its pixel.
   bool keeps_places() const {
     return attrs_.padding == ir::Padding::same && attrs_.stride_h == 1 && attrs_.stride_w == 1;
   }
 
-  // `one` plus what `taps` find above zero in `from`.
+  // `one` plus the positive part of what `taps` compute from `from`.
   ir::TensorId more_than(ir::TensorId from, const ir::PoolAttrs& window, const std::vector<Tap>& taps, ir::TensorId one,
                          bool is_last) {
     const ir::TensorId value = result(from, rewriter_.tensor(one).shape, is_last);
@@ -149,8 +150,8 @@ class Maker {
   Rewriter& rewriter_;
   const ir::Op old_;
   ir::PoolAttrs attrs_;
-  ir::TensorId image_;                 // what is pooled
-  ir::TensorId last_ = ir::kNoTensor;  // where the largest goes; none: to a tensor of its own
+  ir::TensorId image_;                 // tensor to pool
+  ir::TensorId last_ = ir::kNoTensor;  // tensor for the final result; none: a new tensor
   std::vector<ir::Op> ops_;
   bool failed_ = false;
 };

@@ -1,6 +1,6 @@
-// What treats each channel's bytes alike (QUANTIZE, RELU6, MUL, ADD and SUB with constants) as a depthwise convolution
-// of 1x1, where that gives the same byte for each of the 256: all are tried with the CPU kernels; else where it is
-// within a step, and that is enough.
+// Ops that treat all bytes of a channel alike (QUANTIZE, RELU6, MUL, ADD and SUB with constants) become a 1x1 depthwise
+// convolution, if it gives the same byte for each of the 256. All are tested with the CPU kernels; a result within a
+// step is accepted where the options allow it.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -13,7 +13,7 @@ namespace skillet::passes {
 namespace {
 
 struct Affine {
-  size_t input = 0;  // of the op: what is computed
+  size_t input = 0;  // index of the op's computed input
   Factors factors;
 };
 
@@ -23,7 +23,7 @@ Factors product(const ir::Tensor& factor, std::vector<int32_t> values) {
   return out;
 }
 
-// Biases count in 64ths of the input's steps; none: they are too large.
+// Biases are in 64ths of the input's steps; nothing if they are too large.
 std::optional<Factors> sum(const ir::Tensor& from, const ir::Tensor& other, const std::vector<int32_t>& values,
                            int sign_from, int sign_other) {
   Factors out = ones(static_cast<int32_t>(values.size()), sign_from);
@@ -70,7 +70,7 @@ std::optional<Affine> affine_of(const Rewriter& rewriter, const ir::Op& op) {
   }
 }
 
-// Within a step, where that is enough.
+// Rewrites to a result within a step, where the options allow it.
 bool rewrite_closely(Rewriter& rewriter, ir::OpId id) {
   const ir::Op old = rewriter.op(id);
   const ir::TensorId from = rewriter.may_be_off() ? affine_input(rewriter, old) : ir::kNoTensor;
@@ -109,7 +109,7 @@ bool rewrite(Rewriter& rewriter, ir::OpId id) {
 
 Result<void> lower_rescale_as_depthwise(ir::Graph& graph, const Target& target) {
   Rewriter rewriter(graph, target, "lower_rescale_as_depthwise");
-  for (bool changed = true; changed;) {  // one that the chip takes is a neighbour of the next
+  for (bool changed = true; changed;) {  // an op that the chip supports is a neighbour of the next one
     changed = false;
     rewriter.for_each_op([&](ir::OpId id) { changed |= rewrite(rewriter, id); });
   }

@@ -1,7 +1,7 @@
-// What makes each pixel of others, in the same way for every channel, as a convolution of 1x1 whose channels are the
-// pixels: for chips that have no other way to pad windows, to mirror or to resize. Where kernels round away from a turn
-// that no convolution knows of, what is above it and what is below come from two, each cut off there by the end of
-// the bytes, and are added. Within a step one is enough. Larger images: resize.h.
+// Ops that compute each pixel from other pixels, alike for every channel, become a 1x1 convolution whose channels are
+// the pixels, for chips that cannot pad windows, mirror or resize. Where kernels round away from a turning point, which
+// no convolution does, two convolutions compute the parts above and below it, each clamped there by the end of the byte
+// range, and are added. If within a step is enough, one suffices. Larger images: resize.h.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -16,10 +16,10 @@ namespace skillet::passes {
 namespace {
 
 constexpr int64_t kFilterMax = 1 << 22;  // weights
-constexpr int64_t kMacsMax = 1 << 24;    // more take longer than the CPU
+constexpr int64_t kMacsMax = 1 << 24;    // more take longer than on the CPU
 constexpr std::array kUnits = {1, 2, 4, 7, 8, 14, 16, 32, 64, 127, 112, 96, 80};
 
-// Each part is so large a weight; what is added to the sum; the zero point of the result.
+// `unit`: the weight of each part. `bias` is added to the sum. `zero`: the zero point of the result.
 struct Filter {
   int32_t unit = 1, bias = 0, zero = 0;
 };
@@ -39,14 +39,14 @@ class Search {
         most_(mixture.most()),
         weight_max_(static_cast<int32_t>(bytes_.highest)) {}
 
-  // All in one.
+  // One filter for the whole range.
   std::optional<Filter> whole() const {
     const int32_t zero = to_.quant.zero_point();
     return find({.zero = zero, .sum = mixture_.whole * int64_t{from_.quant.zero_point()}, .value = zero},
                 mixture_.rounded);
   }
-  // What is above the turn, from the lowest byte on; below it, down from the highest one. Their zero points add up to
-  // the rest.
+  // Filters for the parts above the turn, from the lowest byte up, and below it, from the highest byte down. Their zero
+  // points add up to the rest.
   std::optional<std::array<Filter, 2>> halves() const {
     const int64_t lowest = bytes_.lowest, highest = bytes_.highest, at_turn = mixture_.at_turn;
     const int64_t rest = lowest + highest - at_turn + to_.quant.zero_point();
@@ -63,7 +63,7 @@ class Search {
     return std::array{*upper, *lower};
   }
 
-  // All in one, where a chip's result is within a step.
+  // One filter for the whole range, if a chip's result is within a step.
   std::optional<Filter> near() const {
     const int64_t whole = mixture_.whole, zero = whole * from_.quant.zero_point();
     for (const int32_t unit : kUnits) {
@@ -84,11 +84,11 @@ class Search {
   float scale(int32_t unit) const { return static_cast<float>(1.0 / (static_cast<double>(mixture_.whole) * unit)); }
 
  private:
-  // The zero point of a result, and one of its values.
+  // The zero point of a result, and one pair of a sum and its value.
   struct Aim {
     int64_t zero = 0, sum = 0, value = 0;
   };
-  // `wanted` of every sum that there can be.
+  // `wanted` is compared for every possible sum.
   template <typename Wanted>
   std::optional<Filter> find(const Aim& aim, const Wanted& wanted) const {
     for (const int32_t unit : kUnits) {
@@ -113,7 +113,7 @@ class Search {
   template <typename Wanted>
   bool gives(const Filter& filter, double multiplier, const Wanted& wanted) const {
     const QuantizedMultiplier by = quantize_multiplier(multiplier);
-    if (by.shift > 0) return false;  // larger sums than these would leave 32 bits
+    if (by.shift > 0) return false;  // larger sums would overflow 32 bits
     const int64_t whole = mixture_.whole, zero = whole * from_.quant.zero_point();
     const auto byte = [&](int64_t value) { return std::clamp(value, bytes_.lowest, bytes_.highest); };
     for (int64_t sum = whole * bytes_.lowest; sum <= whole * bytes_.highest; ++sum) {
@@ -228,7 +228,7 @@ bool is_small(const ir::Shape& from, const ir::Shape& to) {
          inputs * outputs <= kMacsMax / channels;
 }
 
-// Each pixel is itself.
+// True if each pixel is unchanged.
 bool is_same(const Mixture& mixture) {
   for (size_t i = 0; i < mixture.pixels.size(); ++i) {
     const std::vector<MixturePart>& parts = mixture.pixels[i];

@@ -1,5 +1,5 @@
-// MEAN, SUM, REDUCE_MAX or REDUCE_MIN over the pixels of a sequence (the second of three dimensions) as one over those
-// of an image of one row, for which chips and other passes know ways.
+// MEAN, SUM, REDUCE_MAX or REDUCE_MIN over the pixels of a sequence (the second of three dimensions) becomes the same
+// op over an image of one row, which chips and other passes support.
 #include <utility>
 
 #include "graph/passes/rewrite.h"
@@ -47,7 +47,7 @@ void lower_sequence_mean(Rewriter& rewriter, ir::OpId id) {
                     .kept = id,
                     .by = std::move(ops),
                     .text = fmt::format("{} of a sequence becomes one of a row", ir::op_name(old)),
-                    .must_help = !is_sum(old)});  // sums are other passes' to finish
+                    .must_help = !is_sum(old)});  // other passes finish sums
 }
 
 }  // namespace skillet::passes

@@ -1,5 +1,5 @@
-// STRIDED_SLICE and GATHER that leave dimensions out (the last step of a sequence), where the elements that they choose
-// are a box: SLICE of it, and RESHAPE.
+// STRIDED_SLICE and GATHER that remove dimensions (the last step of a sequence) become SLICE and RESHAPE, if the
+// elements that they select are a box.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -22,7 +22,7 @@ std::vector<int32_t> place_of(int64_t element, const ir::Shape& shape) {
   return out;
 }
 
-// The elements in their order; nothing: they are not all of a box.
+// The box of the elements in their order; nothing if they are not all elements of a box.
 std::optional<Box> box_of(const std::vector<int32_t>& elements, const ir::Shape& shape) {
   if (elements.empty() || std::ranges::min(elements) < 0) return std::nullopt;
   Box out{.begin = place_of(elements.front(), shape), .size = place_of(elements.back(), shape)};

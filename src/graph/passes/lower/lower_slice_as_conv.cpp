@@ -1,7 +1,7 @@
-// What picks pixels and channels of an image in a regular way (SLICE, STRIDED_SLICE, SPACE_TO_DEPTH, GATHER, SPLIT,
-// SPLIT_V, PAD of channels; RESHAPE, TRANSPOSE and RESHAPE that shuffle channels) as a convolution for each result,
-// whose filters have a single 1 each, or none. Which element each one of a result is, the CPU's kernel says: it is run
-// on elements that are their own numbers.
+// Ops that select pixels and channels of an image in a regular way (SLICE, STRIDED_SLICE, SPACE_TO_DEPTH, GATHER,
+// SPLIT, SPLIT_V, PAD of channels; RESHAPE, TRANSPOSE and RESHAPE that shuffle channels) become a convolution for each
+// result, whose filters have a single 1 each, or none. The CPU kernel shows which element goes where: it runs on
+// elements whose values are their indices.
 #include <algorithm>
 #include <numeric>
 #include <optional>
@@ -34,8 +34,8 @@ Pick pick_of(const ir::Shape& from, int32_t element) {
   return {pixel / from[2], pixel % from[2], element % from[3]};
 }
 
-// A window so large that there are no more of them than pixels of the result. A single one may have any stride: every
-// chip takes 2.
+// The smallest window that gives as many windows as the result has pixels. A single window may have any stride: every
+// chip supports 2.
 int32_t window(int32_t reach, int32_t size, int32_t outputs, int32_t& stride) {
   if (outputs == 1) stride = reach < size ? 2 : 1;
   return std::max(reach, size - outputs * stride + 1);
@@ -104,7 +104,7 @@ bool moves_elements(ir::OpKind kind) {
          kind == ir::OpKind::pad;
 }
 
-// Rows of a sequence are pixels.
+// Rows of a sequence become pixels.
 ir::Shape image_of(const ir::Shape& shape) {
   return shape.rank() == 3 && shape[0] == 1 ? as_image(shape[1], shape[2]) : shape;
 }
@@ -114,7 +114,7 @@ bool is_image(const ir::Tensor& one) {
   return is_computed_byte(one) && image.rank() == 4 && image[0] == 1 && image.elems() > 0 && image.elems() <= kElemsMax;
 }
 
-// It, or another of the same elements that has the form of an image.
+// The tensor itself, or a tensor of the same elements with the shape of an image.
 ir::TensorId add_image(Rewriter& rewriter, ir::TensorId id) {
   ir::Tensor one = rewriter.tensor(id);
   if (one.shape.rank() == 4) return id;
@@ -154,7 +154,7 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
   rewriter.replace({.ops = {id}, .kept = id, .by = std::move(ops), .text = std::move(text)});
 }
 
-// Ops in a row that move channels of an image within its pixels, `id` the last of them; empty: there are none.
+// A chain of ops that move channels of an image within its pixels, ending in `id`; empty: there is none.
 std::vector<ir::OpId> shuffle_before(const Rewriter& rewriter, ir::OpId id) {
   constexpr size_t kOpsMax = 8;
   const ir::TensorId result = rewriter.op(id).outputs.empty() ? ir::kNoTensor : rewriter.op(id).outputs[0];

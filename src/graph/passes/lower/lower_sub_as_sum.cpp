@@ -1,5 +1,5 @@
-// SUB as ADD of the negated, MAXIMUM and MINIMUM as a sum with a difference that ends at zero: max(a, b) is
-// b + max(a - b, 0). All pairs of bytes are tried with the CPU kernels.
+// SUB becomes ADD of the negated operand; MAXIMUM and MINIMUM become a sum with a difference that ends at zero: max(a,
+// b) = b + max(a - b, 0). All pairs of bytes are tested with the CPU kernels.
 #include <algorithm>
 #include <utility>
 

@@ -1,5 +1,5 @@
-// How a converter writes an image enlarged by whole factors: each row, then each pixel is repeated by a TILE of an axis
-// of one between two RESHAPEs. RESIZE_NEAREST_NEIGHBOR does the same, which chips know.
+// Converters enlarge an image by whole factors with TILE: each row, then each pixel is repeated by a TILE of an axis of
+// size 1 between two RESHAPEs. These ops become RESIZE_NEAREST_NEIGHBOR, which chips support.
 #include <algorithm>
 #include <utility>
 
@@ -8,7 +8,7 @@
 namespace skillet::passes {
 namespace {
 
-// Blocks of `inner` elements, each repeated `times`; nothing: another TILE.
+// Blocks of `inner` elements, each repeated `times`; nothing for any other TILE.
 struct Repeat {
   int64_t outer = 1, inner = 1;
   int32_t times = 1;
@@ -30,7 +30,7 @@ std::optional<Repeat> repeat_of(const Rewriter& rewriter, const ir::Op& op) {
 
 bool is_reshape(const ir::Op& op) { return op.kind == ir::OpKind::reshape || op.kind == ir::OpKind::expand_dims; }
 
-// The image (NHWC) after its rows or its pixels were repeated; nothing: other elements were.
+// The image (NHWC) after its rows or pixels were repeated; nothing if other elements were repeated.
 std::optional<ir::Shape> enlarged(ir::Shape image, const Repeat& repeat) {
   const int64_t rows = int64_t{image[0]} * image[1], row = int64_t{image[2]} * image[3];
   const bool is_row = repeat.outer == rows && repeat.inner == row;
@@ -47,8 +47,8 @@ void lower_tile_as_resize(Rewriter& rewriter, ir::OpId last) {
   if (rewriter.op(last).kind != ir::OpKind::reshape) return;
   const ir::TensorId to = rewriter.op(last).outputs[0];
   std::vector<ir::OpId> ops{last};
-  std::vector<Repeat> repeats;  // from the last one on
-  for (;;) {                    // a TILE, and the RESHAPE in front of it
+  std::vector<Repeat> repeats;  // from the last one to the first
+  for (;;) {                    // a TILE, and the RESHAPE before it
     const ir::OpId tile = rewriter.only_producer(rewriter.op(ops.back()).inputs[0]);
     if (tile < 0 || rewriter.op(tile).kind != ir::OpKind::tile) break;
     const ir::OpId before = rewriter.only_producer(rewriter.op(tile).inputs[0]);

@@ -1,7 +1,7 @@
-// TRANSPOSE_CONV as a convolution that makes all phases of the output as channels, and DEPTH_TO_SPACE that puts them in
-// their places; RESHAPE where only columns have phases, or images are one column wide. Filters of a phase see a window
-// of the image that has its middle at their pixel; where the output ends elsewhere, the image is padded at its end, and
-// what is too much is cut off by a filter of a single one.
+// TRANSPOSE_CONV becomes a convolution that computes all phases of the output as channels, and DEPTH_TO_SPACE that puts
+// them in place; RESHAPE if only columns have phases, or images are one column wide. The filter of a phase covers a
+// window of the image centred at its pixel. If the output ends elsewhere, the image is padded at its end, and a
+// convolution with a single 1 per filter cuts off the surplus.
 #include <algorithm>
 #include <utility>
 
@@ -14,8 +14,8 @@ namespace {
 constexpr int64_t kBytesMax = 1 << 25;  // of the filters
 constexpr int32_t kStrideMax = 16;
 
-// Along rows or columns. Output o = stride * q + phase is the sum over taps t of input q + t - reach by filter
-// phase + pad - stride * (t - reach), where the filter has that.
+// One dimension, rows or columns. Output o = stride * q + phase is the sum over taps t of input q + t - reach times
+// weight phase + pad - stride * (t - reach) of the filter, if it exists.
 struct Axis {
   int32_t stride = 1, kernel = 1, pad = 0, inputs = 0, outputs = 0;
 
@@ -37,7 +37,7 @@ Axis axis_of(const ir::ConvAttrs& attrs, int32_t stride, int32_t kernel, int32_t
   return axis;
 }
 
-// [output][row][column][input] for each phase of rows, of columns.
+// [output][row][column][input] for each phase of rows and of columns.
 Bytes phases(const ir::Tensor& filter, const Axis& rows, const Axis& columns) {
   const auto inputs = static_cast<size_t>(filter.shape[3]);
   const int32_t outputs = filter.shape[0];
@@ -59,7 +59,7 @@ Bytes phases(const ir::Tensor& filter, const Axis& rows, const Axis& columns) {
   return out;
 }
 
-// The same bytes without the last rows and columns.
+// Copies the bytes without the last rows and columns.
 ir::Op cut_off(Rewriter& rewriter, ir::TensorId from, ir::TensorId to, int32_t rows, int32_t columns) {
   const ir::Tensor out = rewriter.tensor(to);
   const int32_t channels = out.shape[3];
@@ -81,7 +81,7 @@ bool is_plain(const ir::Tensor& in, const ir::Tensor& filter, const ir::Tensor& 
          !zeros.empty() && std::ranges::count(zeros, zeros[0]) == std::ssize(zeros);
 }
 
-// One for each phase.
+// The bias, repeated for each phase.
 ir::TensorId bias_of(Rewriter& rewriter, const ir::Op& old, int32_t block) {
   if (old.input(3) == ir::kNoTensor) return ir::kNoTensor;
   ir::Tensor bias = rewriter.tensor(old.inputs[3]);
@@ -93,7 +93,7 @@ ir::TensorId bias_of(Rewriter& rewriter, const ir::Op& old, int32_t block) {
                                std::move(bias.quant));
 }
 
-// The convolution of all phases, whose image ends where that of `out` does.
+// The convolution of all phases, over an image that ends where `out` does.
 ir::Op convolution(Rewriter& rewriter, const ir::Op& old, ir::TensorId image, const Axis& rows, const Axis& columns) {
   const ir::Tensor filter = rewriter.tensor(old.inputs[1]);
   const int32_t block = rows.stride * columns.stride;
@@ -110,12 +110,12 @@ ir::Op convolution(Rewriter& rewriter, const ir::Op& old, ir::TensorId image, co
   return op;
 }
 
-// Phases side by side in memory.
+// True if the phases are contiguous in memory.
 bool reshapes(const Axis& rows, const Axis& columns) {
   return rows.stride == 1 || (columns.stride == 1 && columns.inputs + columns.more() == 1);
 }
 
-// Puts phases in their places.
+// Puts the phases in their places.
 ir::Op places(Rewriter& rewriter, ir::TensorId apart, ir::TensorId result, const Axis& rows, const Axis& columns) {
   if (rows.stride != columns.stride) return rewriter.reshape(apart, result);
   return {

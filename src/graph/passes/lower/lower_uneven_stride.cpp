@@ -1,6 +1,6 @@
-// A convolution that takes every second row and each column (networks that read text lines and spectrograms), as one of
-// stride 2x2 whose channels are the results of two columns side by side, which RESHAPE puts in their places. A filter
-// along the rows is as long as before, one along the columns has one column more: a zero behind it or before it.
+// A convolution with stride 2 along rows and 1 along columns (networks that read text lines and spectrograms) becomes
+// one of stride 2x2 whose channels are the results of two adjacent columns; RESHAPE puts them in place. The filter
+// keeps its height and gets one column more: a zero after it or before it.
 #include <utility>
 
 #include "graph/passes/rewrite.h"
@@ -8,7 +8,7 @@
 namespace skillet::passes {
 namespace {
 
-constexpr int32_t kColumns = 2;  // that are channels
+constexpr int32_t kColumns = 2;  // that become channels
 
 bool has_uneven_stride(const Rewriter& rewriter, const ir::Op& op) {
   if (op.kind != ir::OpKind::conv_2d && op.kind != ir::OpKind::depthwise_conv_2d) return false;
@@ -26,14 +26,14 @@ bool has_uneven_stride(const Rewriter& rewriter, const ir::Op& op) {
          filter.shape.elems() <= kDenseBytesMax / 4;
 }
 
-// The windows of two columns, joined, are those of stride 2.
+// True if the windows of two columns, joined, are those of stride 2.
 bool has_same_windows(const ir::ConvAttrs& attrs, int32_t width, int32_t kernel, int32_t outputs) {
   if (attrs.padding == ir::Padding::valid) return true;
   const SamePads now = same_pads(width, kernel + 1, kColumns, 1);
   return now.before == same_pads(width, kernel, 1, 1).before && now.outputs * kColumns == outputs;
 }
 
-// With a zero before its columns, or behind them.
+// Adds a zero before or after the columns.
 Bytes widened(const ir::Tensor& filter, bool before) {
   const auto row = static_cast<std::ptrdiff_t>(int64_t{filter.shape[2]} * filter.shape[3]);
   const auto zeros = static_cast<size_t>(filter.shape[3]);

@@ -11,10 +11,10 @@
 namespace skillet::passes {
 namespace {
 
-constexpr int64_t kPixelsMax = 1 << 10;    // that a mean adds up
-constexpr int64_t kElemsMax = 1 << 22;     // of an image
-constexpr int32_t kWholeMax = 1 << 12;     // of windows
-constexpr int32_t kFractionsMax = 1 << 4;  // of a resized row
+constexpr int64_t kPixelsMax = 1 << 10;    // in a mean
+constexpr int64_t kElemsMax = 1 << 22;     // in an image
+constexpr int32_t kWholeMax = 1 << 12;     // in windows
+constexpr int32_t kFractionsMax = 1 << 4;  // in a resized row
 
 bool is_image(const ir::Tensor& tensor) {
   return is_computed_byte(tensor) && tensor.shape.rank() == 4 && tensor.shape[0] == 1 && tensor.shape.elems() > 0 &&
@@ -26,7 +26,7 @@ bool moves_pixels(ir::OpKind kind) {
          kind == ir::OpKind::strided_slice || kind == ir::OpKind::gather;
 }
 
-// All channels of a pixel come from one.
+// True if all channels of an output pixel come from one input pixel.
 bool choose_pixels(const Rewriter& rewriter, const ir::Op& op, Mixture& out) {
   const std::vector<std::vector<int32_t>> elements = picked(rewriter, op);
   const int32_t channels = rewriter.tensor(out.from).shape[3];
@@ -41,14 +41,14 @@ bool choose_pixels(const Rewriter& rewriter, const ir::Op& op, Mixture& out) {
   return true;
 }
 
-// Half away from zero.
+// Rounds half away from zero.
 void round_bytes(Mixture& out) {
   out.rounded = [whole = int64_t{out.whole}](int64_t sum) {
     return (2 * sum + (sum > 0 ? whole : -whole)) / (2 * whole);
   };
 }
 
-// How many parts make a row, so that each tap has whole ones; 0: too many.
+// Number of parts in a row, such that each tap has a whole number of them; 0: too many.
 int32_t fractions(const std::vector<ref::BilinearTap>& taps) {
   for (int32_t parts = 1; parts <= kFractionsMax; parts *= 2) {
     const auto is_whole = [&](const ref::BilinearTap& tap) {
@@ -59,7 +59,7 @@ int32_t fractions(const std::vector<ref::BilinearTap>& taps) {
   return 0;
 }
 
-// Fewer parts, where all amounts are multiples.
+// Reduces the number of parts, if all amounts have a common factor.
 void shorten(Mixture& out) {
   int32_t common = out.whole;
   for (const auto& parts : out.pixels) {
@@ -105,7 +105,7 @@ bool interpolate(const Rewriter& rewriter, const ir::Op& op, Mixture& out) {
   return true;
 }
 
-// What is beyond the image does not count.
+// Pixels outside the image do not count.
 bool pool(const Rewriter& rewriter, const ir::Op& op, Mixture& out) {
   const auto& attrs = op.as<ir::PoolAttrs>();
   const ir::Tensor &from = rewriter.tensor(out.from), &to = rewriter.tensor(out.to);

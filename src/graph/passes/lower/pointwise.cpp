@@ -6,7 +6,7 @@
 namespace skillet::passes {
 namespace {
 
-// -x has the zero point at as many steps from the other end.
+// The zero point of -x is equally far from the other end of the range.
 ir::Tensor negated(const ir::Tensor& one) {
   ir::Tensor out = one;
   out.name += "/negated";
@@ -65,7 +65,7 @@ std::optional<ir::Op> pointwise(Rewriter& rewriter, ir::TensorId from_id, ir::Te
   const int32_t lowest = lowest_of(from.dtype);
   const auto [least, most] = std::ranges::minmax(factors.weights);
   if (least + factors.weight_zero < lowest || most + factors.weight_zero > lowest + 255) {
-    // TensorFlow Lite takes the zero point of int8 filters for 0.
+    // TensorFlow Lite assumes zero point 0 for int8 filters.
     if (most - least > 255 || (from.dtype == ir::DType::int8 && rewriter.for_files())) return std::nullopt;
     factors.weight_zero = std::clamp(lowest - least, lowest, lowest + 255);
     if (most + factors.weight_zero > lowest + 255) return std::nullopt;

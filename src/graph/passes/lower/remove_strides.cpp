@@ -1,6 +1,6 @@
-// A stride that nothing takes, because rows or columns have one window; and an even one of 4 or more (patches of a
-// vision transformer, the first layer of AlexNet), where it is no chip's: convolutions that make blocks of 2x2 pixels
-// channels leave one of stride 2 or 3.
+// Removes strides without effect, where rows or columns have one window. Replaces an even stride of 4 or more (patches
+// of a vision transformer, the first layer of AlexNet) that the chip does not support: convolutions that turn blocks of
+// 2x2 pixels into channels reduce it to stride 2 or 3.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -53,12 +53,12 @@ ir::Op blocks(Rewriter& rewriter, ir::TensorId from) {
   return op;
 }
 
-// A filter along one dimension, of pixels, as one of blocks.
+// A filter along one dimension, of pixels, converted to blocks.
 struct Halved {
-  int32_t lead = 0, taps = 0;  // zeros before its first weight; blocks
+  int32_t lead = 0, taps = 0;  // zeros before its first weight; size in blocks
 };
 
-// That has the same windows with the padding that is wanted.
+// A filter that has the same windows with the wanted padding.
 std::optional<Halved> halved(int32_t in, int32_t kernel, int32_t stride, ir::Padding from, ir::Padding to) {
   const bool was_same = from == ir::Padding::same;
   const SamePads old = same_pads(in, kernel, stride, 1);
@@ -76,7 +76,7 @@ std::optional<Halved> halved(int32_t in, int32_t kernel, int32_t stride, ir::Pad
   return std::nullopt;
 }
 
-// Of the image in blocks of 2x2.
+// Filter over the image in blocks of 2x2.
 ir::TensorId filter_of_blocks(Rewriter& rewriter, ir::TensorId id, const Halved& rows, const Halved& columns) {
   const ir::Tensor filter = rewriter.tensor(id);
   const int32_t height = filter.shape[1], width = filter.shape[2], channels = filter.shape[3];
@@ -103,7 +103,7 @@ bool has_large_stride(const Rewriter& rewriter, const ir::Op& op) {
   if (op.kind != ir::OpKind::conv_2d || conv == nullptr || op.inputs[0] == ir::kNoTensor) return false;
   const ir::Tensor &image = rewriter.tensor(op.inputs[0]), &filter = rewriter.tensor(op.inputs[1]);
   constexpr int32_t kStrideMax = 32;
-  constexpr int64_t kFilterMax = 1 << 20;  // weights that pick
+  constexpr int64_t kFilterMax = 1 << 20;  // weights of filters that select
   const int32_t side = conv->stride_h;
   const int64_t picks = int64_t{image.shape[3]} * side * side / 4;
   return side >= 4 && side <= kStrideMax && side % 2 == 0 && conv->stride_w == side && filter.is_constant() &&
@@ -113,7 +113,7 @@ bool has_large_stride(const Rewriter& rewriter, const ir::Op& op) {
          4 * filter.shape.elems() <= kDenseBytesMax;
 }
 
-// Of half the stride; false: no such filter has the same windows.
+// Halves the stride; false if no such filter has the same windows.
 bool halve(Rewriter& rewriter, ir::Op& op, std::vector<ir::Op>& by) {
   auto& conv = std::get<ir::ConvAttrs>(op.attrs);
   const ir::Shape image = rewriter.tensor(op.inputs[0]).shape, filter = rewriter.tensor(op.inputs[1]).shape;

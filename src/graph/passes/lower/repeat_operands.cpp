@@ -1,6 +1,6 @@
-// ADD, SUB, MUL, MAXIMUM and MINIMUM whose operands have other shapes, as most chips do not have them: what is smaller
-// is repeated first, along rows and columns by RESIZE_NEAREST_NEIGHBOR or a convolution whose channels are the pixels,
-// along channels by a convolution of 1x1.
+// ADD, SUB, MUL, MAXIMUM and MINIMUM whose operands have different shapes, which most chips do not support: the smaller
+// operand is repeated first, along rows and columns by RESIZE_NEAREST_NEIGHBOR or a convolution whose channels are the
+// pixels, along channels by a 1x1 convolution.
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -12,7 +12,7 @@
 namespace skillet::passes {
 namespace {
 
-// With ones before them.
+// Shape with dimensions of size 1 in front.
 ir::Shape in_four_dimensions(ir::Shape shape) {
   shape.dims.insert(shape.dims.begin(), static_cast<size_t>(4 - shape.rank()), 1);
   return shape;
@@ -23,7 +23,7 @@ class Repeater {
   Repeater(Rewriter& rewriter, ir::TensorId from, const ir::Shape& shape, bool by_picks)
       : rewriter_(rewriter), from_(from), at_(from), shape_(shape), by_picks_(by_picks) {}
 
-  // Empty: pixels cannot be picked so.
+  // Empty: the pixels cannot be selected this way.
   std::vector<ir::Op> run() {
     const ir::Shape image = in_four_dimensions(shape_);
     const ir::Shape whole = in_four_dimensions(rewriter_.tensor(from_).shape);
@@ -83,7 +83,7 @@ class Repeater {
   std::vector<ir::Op> ops_;
 };
 
-// Empty: it cannot be made so.
+// Empty: the operands cannot be repeated.
 std::vector<ir::Op> repeated(Rewriter& rewriter, ir::Op op, bool by_picks, bool by_add) {
   const ir::Shape shape = rewriter.tensor(op.outputs[0]).shape;
   std::vector<ir::Op> by;
@@ -117,7 +117,7 @@ void repeat_operands(Rewriter& rewriter, ir::OpId id) {
   const ir::Shape shape = rewriter.tensor(op.outputs[0]).shape;
   const auto is_bytes = [&](ir::TensorId one) { return is_computed_byte(rewriter.tensor(one)); };
   const auto differs = [&](ir::TensorId one) { return rewriter.tensor(one).shape != shape; };
-  // Of one value jobs make no less than the operation does.
+  // For a single value, jobs are no cheaper than the operation itself.
   const auto is_one_value = [&](ir::TensorId one) { return rewriter.tensor(one).shape.elems() == 1; };
   if (shape.rank() < 1 || shape.rank() > 4 || (shape.rank() == 4 && shape[0] != 1) || !is_bytes(op.outputs[0]) ||
       !std::ranges::all_of(op.inputs, is_bytes) || std::ranges::none_of(op.inputs, differs) ||

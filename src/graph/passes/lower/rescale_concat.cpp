@@ -1,5 +1,5 @@
-// CONCATENATION of tensors that are quantized otherwise than its result, by the chip's depthwise convolution of 1x1 for
-// each of them: all bytes are tried with the CPU kernels.
+// CONCATENATION of tensors whose quantization differs from the result's: a 1x1 depthwise convolution on the chip for
+// each such tensor. All bytes are tested with the CPU kernels.
 #include <algorithm>
 #include <utility>
 
@@ -8,7 +8,7 @@
 namespace skillet::passes {
 namespace {
 
-// What `from` is in the type of `to`, as CONCATENATION makes it.
+// `from` rescaled to the type of `to`, with the results of CONCATENATION.
 std::optional<ir::Op> rescaled(Rewriter& rewriter, const ir::Op& join, ir::TensorId from, ir::TensorId to) {
   const ir::Tensor in = rewriter.tensor(from), out = rewriter.tensor(to);
   if (!is_pointwise(in, out)) return std::nullopt;

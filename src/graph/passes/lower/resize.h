@@ -11,16 +11,16 @@
 
 namespace skillet::passes {
 
-// Along rows, then along columns: 1x1 convolutions over images whose channels are the rows, or the columns.
+// Rows first, then columns: 1x1 convolutions over images whose channels are the rows, or the columns.
 void resize_by_axes(Rewriter& rewriter, ir::OpId id);
-// By a whole factor: edges repeated, each pixel repeated, and a depthwise convolution that averages. A mirrored edge is
-// made of its rows and columns.
+// Whole factors: edges repeated, each pixel repeated, and a depthwise convolution that averages. A mirrored edge is
+// assembled from rows and columns of the image.
 void resize_by_edges(Rewriter& rewriter, ir::OpId id);
 
-// Both amounts are all constant, of an image of bytes whose meaning stays.
+// True for an image of bytes whose quantization stays, if the op's other operands are constant.
 bool is_resized_image(const Rewriter& rewriter, const ir::Op& op);
 
-// Of MIRROR_PAD, for rows and for columns: which of them are before the image and behind it, in order. Nothing: it pads
+// MIRROR_PAD, for rows and for columns: which of them go before and after the image, in order. Nothing if the op pads
 // something else.
 struct MirroredEdges {
   std::vector<int32_t> before, behind;

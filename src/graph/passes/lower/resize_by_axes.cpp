@@ -1,5 +1,5 @@
-// All that is lost is the rounding between rows and columns, half a step, and what weights are off: they are whole
-// parts of up to 127, so sizes that need others stay.
+// The only losses are the rounding between rows and columns, half a step, and the error of weights: they are whole
+// parts of up to 127, so sizes that need other weights are not rewritten.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -11,11 +11,11 @@
 namespace skillet::passes {
 namespace {
 
-constexpr int64_t kMacsMax = 1 << 27;  // of an axis: beyond, transposes take longer than the CPU does
+constexpr int64_t kMacsMax = 1 << 27;  // per axis: above this, transposes take longer than the CPU
 constexpr int32_t kPartsMax = 127;
-constexpr double kOffMax = 0.35;  // steps that weights may be off, of both axes
+constexpr double kOffMax = 0.35;  // largest error of weights in steps, both axes together
 
-// Weights of a row or column of the result, in parts.
+// Weights of a row or column of the result, in units of 1 / parts.
 struct Taps {
   std::vector<ref::BilinearTap> taps;
   int32_t parts = 64;
@@ -44,7 +44,7 @@ class ByAxes {
  public:
   ByAxes(Rewriter& rewriter, const ir::Op& op) : rewriter_(rewriter), op_(op), to_(rewriter.tensor(op.outputs[0])) {}
 
-  // Empty: weights would be too far off, or there are too many.
+  // Empty: weights would be too inexact, or there are too many.
   std::vector<ir::Op> run(const Taps& of_rows, const Taps& of_columns) {
     const ir::Shape from = rewriter_.tensor(op_.inputs[0]).shape;
     const int64_t elems = from.elems();
@@ -77,7 +77,7 @@ class ByAxes {
     const auto size = static_cast<int32_t>(of.taps.size());
     Bytes weights(of.taps.size() * inputs, 0);
     for (size_t i = 0; i < of.taps.size(); ++i) {
-      // At an edge both are one pixel: the sum is right.
+      // At an edge both taps are the same pixel: the sum is right.
       const auto high = static_cast<int32_t>(std::lround(of.taps[i].from_low * of.parts));
       weights[i * inputs + of.taps[i].low] += static_cast<uint8_t>(of.parts - high);
       weights[i * inputs + of.taps[i].high] += static_cast<uint8_t>(high);

@@ -1,5 +1,5 @@
-// The average of as many repeated pixels as the factor is, from before a pixel to behind it, is the value between two.
-// Edges are repeated by SLICE and CONCATENATION before; a filter that is as wide as both of them leaves them out.
+// The average of `factor` repeated pixels around a place is the value between two pixels. SLICE and CONCATENATION
+// repeat the edges first; a filter that is as wide as both edges removes them.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -11,8 +11,8 @@ namespace skillet::passes {
 namespace {
 
 constexpr int32_t kFactorMax = 8;
-constexpr size_t kEdgeMax = 16;   // rows or columns before an image, and behind it
-constexpr double kOffMax = 0.35;  // steps that weights may be off, of both axes
+constexpr size_t kEdgeMax = 16;   // rows or columns before or after an image
+constexpr double kOffMax = 0.35;  // largest error of weights in steps, both axes together
 
 class Edges {
  public:
@@ -22,7 +22,7 @@ class Edges {
   ir::TensorId result() const { return at_; }
   std::vector<ir::Op>& ops() { return ops_; }
 
-  // Rows or columns of what is there now, by their places, before it and behind it. The result is `to` where it is one.
+  // Adds rows or columns of the current image, by index, before and after it. The result is `to` if given.
   void add(int axis, const std::vector<int32_t>& before, const std::vector<int32_t>& behind,
            ir::TensorId to = ir::kNoTensor) {
     if (before.empty() && behind.empty()) return;
@@ -66,10 +66,10 @@ class Edges {
   std::vector<ir::Op> ops_;
 };
 
-// Weights of repeated pixels, from a pixel of the image before to one behind it, whose sum is twice the factor.
+// Weights of repeated pixels, from the pixel before to the pixel after; their sum is twice the factor.
 std::vector<int32_t> filter_of(int32_t factor, bool is_centred) {
   std::vector<int32_t> out(static_cast<size_t>(2 * factor + 1), 0);
-  if (is_centred) {  // a half at both ends of an even number
+  if (is_centred) {  // half a weight at both ends for an even factor
     for (int32_t i = 0; i < factor; ++i) {
       ++out[static_cast<size_t>((factor + 1) / 2 + i)];
       ++out[static_cast<size_t>(factor / 2 + 1 + i)];
@@ -80,7 +80,7 @@ std::vector<int32_t> filter_of(int32_t factor, bool is_centred) {
   return out;
 }
 
-// Steps that the filter is off, at most.
+// Largest error of the filter, in steps.
 double off_by(const std::vector<ref::BilinearTap>& taps, int32_t size, int32_t factor,
               const std::vector<int32_t>& filter) {
   double off = 0;

@@ -1,5 +1,5 @@
-// Sequences, which are images of one row or one column: convolutions with strides and long filters as blocks of pixels,
-// means over them. The same bits.
+// Sequences, as images of one row or one column: convolutions with strides and long filters as blocks of pixels, and
+// means. The results have the same bits.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -9,8 +9,8 @@
 namespace skillet::passes {
 namespace {
 
-// Takes no stride and no filter of more than six pixels; or, where RESHAPE moves nothing into channels, the stride of
-// filters as long as it.
+// Supports no stride, and no filter of more than six pixels. If RESHAPE cannot move pixels into channels: supports a
+// stride that equals the filter's length.
 class ShortDriver : public PlainDriver {
  public:
   explicit ShortDriver(bool reshapes) : PlainDriver({ir::OpKind::pad}), reshapes_(reshapes) {}
@@ -136,7 +136,7 @@ bool is_left_alone(const std::string& text, const ShortDriver& chip) {
   return graph.ok() && run(*graph, lower_conv1d, chip).empty();
 }
 
-// In an image of several rows a stride of the rows is none of blocks of columns.
+// In an image of several rows, a stride along rows cannot be done by blocks of columns.
 TEST(Sequences, StridesOfImagesAreLeftAlone) {
   EXPECT_TRUE(is_left_alone(
       "tensor 0 \"a\" int8 1x4x8x1 scale=0.5 zero=3\ntensor 1 \"w\" int8 1x1x1x1 scale=0.5 zero=0 const=[3]\n"
@@ -145,7 +145,7 @@ TEST(Sequences, StridesOfImagesAreLeftAlone) {
       kShort));
 }
 
-// Filters that pick each pixel of a block have as many weights as its channels, squared: here 25.6 GB.
+// Filters that select each pixel of a block have as many weights as its channels squared: here 25.6 GB.
 TEST(Sequences, BlocksOfManyChannelsAreNotPicked) {
   EXPECT_TRUE(
       is_left_alone("tensor 0 \"a\" int8 1x1x160x4000 scale=0.5 zero=3\n"
@@ -155,7 +155,7 @@ TEST(Sequences, BlocksOfManyChannelsAreNotPicked) {
                     kFolding));
 }
 
-// Has maxima of images only.
+// Supports maxima, but only of images.
 class MaximaDriver : public PlainDriver {
  public:
   MaximaDriver() : PlainDriver({ir::OpKind::reduce_max}) {}
@@ -184,7 +184,7 @@ TEST(Sequences, MeansAndMaximaOfRows) {
                       row.axis, row.out, kind, row.keep));
       ASSERT_TRUE(graph.ok()) << graph.error().message;
       ir::Graph after = *graph;
-      const bool is_minimum = std::string_view(kind) == "REDUCE_MIN";  // which the chip has not
+      const bool is_minimum = std::string_view(kind) == "REDUCE_MIN";  // which the chip does not support
       EXPECT_EQ(!run(after, lower_sequence_mean, images).empty(), row.is_taken && !is_minimum) << kind << row.axis;
       const auto wanted = results(*graph, 5), got = results(after, 5);
       EXPECT_TRUE(wanted && wanted == got) << ir::print(after);

@@ -1,4 +1,4 @@
-// Weights with a scale per channel, for chips that have one scale per job: fewer scales, a job each.
+// Weights with a scale per channel, for chips with one scale per job: fewer scales, one job for each.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -10,8 +10,8 @@
 namespace skillet::passes {
 namespace {
 
-// Jobs for one op that is not exact anyway. More bring little: a network is as far from itself when its layers' own
-// roundings change (docs/models.md).
+// Limit of jobs for one op whose result is approximate. More bring little: when the roundings of layers change, a
+// network's outputs differ by as much (docs/models.md).
 constexpr size_t kApproximateScalesMax = 8;
 
 std::optional<SharedScales> choose(const WeightedLayer& layer, size_t scales_max, npu::PerChannel mode) {
@@ -39,16 +39,16 @@ Result<void> share_weight_scales(ir::Graph& graph, const Target& target) {
   if (target.driver == nullptr) return {};
   uint64_t made = constant_bytes(graph);
   for (ir::OpId op = 0; op < static_cast<ir::OpId>(graph.ops.size()); ++op) {
-    if (graph.op(op).kind == ir::OpKind::transpose_conv) continue;  // it is lowered, or stays on the CPU
+    if (graph.op(op).kind == ir::OpKind::transpose_conv) continue;  // lowered by another pass, or stays on the CPU
     const size_t scales_max = target.driver->weight_scales_max(target.chip, graph, op);
-    if (scales_max == SIZE_MAX) continue;  // nothing to gain
+    if (scales_max == SIZE_MAX) continue;  // the chip supports any number
     const std::optional<WeightedLayer> layer = weighted_layer(graph, op);
     if (!layer) continue;
     const size_t scales = count_scales(*layer);
     const std::optional<SharedScales> shared = choose(*layer, scales_max, target.per_channel);
     if (!shared || shared->scales == scales) continue;
     made += layer->weights.size();
-    if (made > target.constants_max) break;  // the chip refuses what is left
+    if (made > target.constants_max) break;  // the chip refuses the remaining ops
     const std::vector<ir::TensorId> inputs = graph.op(op).inputs;
     if (!replace_weights(graph, op, shared->layer)) continue;
     if (target.weight_changes != nullptr)

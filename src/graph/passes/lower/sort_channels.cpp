@@ -1,6 +1,6 @@
-// Channels between convolutions in the order of their scales, for chips whose multipliers share a shift among
-// neighbouring channels: those of like scales get multipliers of more bits. Each result stays the same bit by bit:
-// filters that make such a tensor, pass it on channel by channel and read it are all written in the new order.
+// Sorts channels between convolutions by their scales, for chips where neighbouring channels share a shift of their
+// multipliers: channels with similar scales get multipliers with more bits. Each result stays the same bit by bit: all
+// filters that make such a tensor, pass it on channel by channel or read it are written in the new order.
 #include <algorithm>
 #include <numeric>
 #include <optional>
@@ -13,7 +13,7 @@ namespace {
 using ir::OpKind;
 using ir::TensorId;
 
-// Largest scale by the smallest one below which all multipliers are fine.
+// Ratio of the largest to the smallest scale below which all multipliers are precise enough.
 constexpr float kApart = 2;
 
 bool is_filter(const ir::Graph& graph, const ir::Op& op, OpKind kind) {
@@ -24,7 +24,7 @@ bool is_filter(const ir::Graph& graph, const ir::Op& op, OpKind kind) {
          (bias == ir::kNoTensor || graph.tensor(bias).is_constant());
 }
 
-// A tensor, and those that have its channels in the same order.
+// A tensor, and the tensors that have its channels in the same order.
 struct Chain {
   std::vector<TensorId> tensors;
   std::vector<ir::OpId> depthwise, readers;
@@ -62,7 +62,7 @@ class Sorter {
         const ir::Op& op = graph_.op(reader);
         if (std::ranges::count(op.inputs, id) != 1 || op.inputs[0] != id) return std::nullopt;
         if (is_filter(graph_, op, OpKind::conv_2d)) {
-          if (graph_.tensor(op.inputs[1]).shape[3] != graph_.tensor(first).shape[3]) return std::nullopt;  // of groups
+          if (graph_.tensor(op.inputs[1]).shape[3] != graph_.tensor(first).shape[3]) return std::nullopt;  // grouped
           chain.readers.push_back(reader);
         } else if (is_filter(graph_, op, OpKind::depthwise_conv_2d) && op.as<ir::ConvAttrs>().depth_multiplier == 1) {
           chain.depthwise.push_back(reader);
@@ -105,7 +105,7 @@ class Sorter {
     if (graph_.op(id).input(2) != ir::kNoTensor) reorder(inputs[2], 0, order);
   }
 
-  // Along one dimension, as a constant of its own: others may read the one before.
+  // Reorders along one dimension, into a new constant: other ops may read the old one.
   void reorder(TensorId& id, int32_t axis, const std::vector<size_t>& order) {
     ir::Tensor tensor = graph_.tensor(id);
     size_t inner = static_cast<size_t>(tensor.bytes());

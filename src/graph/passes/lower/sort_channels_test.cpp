@@ -1,4 +1,4 @@
-// Channels in the order of their scales: the same results bit by bit, and only where all who read them can follow.
+// Channels sorted by their scales: the same results bit by bit, and only if all their readers can be reordered.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ std::string scales(float largest_by_smallest) {
   return "[" + out + "]";
 }
 
-// CONV_2D to 8 channels, DEPTHWISE_CONV_2D, CONV_2D, and what else reads the first two.
+// CONV_2D to 8 channels, DEPTHWISE_CONV_2D, CONV_2D, and other readers of the first two.
 ir::Graph network(float apart, const char* outputs, const char* more = "") {
   const std::string own = scales(apart);
   const std::string text = fmt::format(

@@ -1,5 +1,5 @@
-// PAD by more than the chip does at once, as several, and windows with more padding than it has, as PAD and windows
-// without: what is added is the same, whoever adds it.
+// PAD by more than the chip supports at once becomes several PADs. Windows with more padding than it supports become
+// PAD and windows without padding; the added values are the same.
 #include <algorithm>
 #include <utility>
 
@@ -59,7 +59,7 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
   }
 }
 
-// Around an image, for windows that then need none; none: the windows have no padding `same`.
+// Margins around an image, so that its windows need no padding; empty: the windows have no padding `same`.
 std::vector<int32_t> margins_of(const ir::ConvAttrs& attrs, const ir::Shape& in, const ir::Shape& filter) {
   if (attrs.padding != ir::Padding::same || attrs.rows || in.rank() != 4 || filter.rank() != 4 || attrs.stride_h < 1 ||
       attrs.stride_w < 1)

@@ -1,4 +1,4 @@
-// Strides along dimensions of an image that have a single window: any does.
+// Strides along dimensions of an image that have a single window, where any stride gives the same result.
 // Called by remove_strides.cpp, lower_average_as_depthwise.cpp.
 // Must not know: which strides a chip takes.
 #pragma once
@@ -9,12 +9,12 @@
 
 namespace skillet::passes {
 
-// A dimension of an image that has a single window: any stride does.
+// True if a dimension of an image has a single window, so that its stride has no effect.
 inline bool has_one_window(ir::Padding padding, int32_t size, int64_t window) {
   return padding == ir::Padding::valid ? size == window : size == 1;
 }
 
-// Strides that give the same windows, the plainest first: chips know those best that are 1, and others that are equal.
+// Strides that give the same windows, the simplest first: chips support strides of 1 best, then equal ones.
 template <typename Attrs>
 std::vector<Attrs> with_other_strides(const Attrs& attrs, const ir::Shape& in, int64_t height, int64_t width) {
   if (attrs.rows) return {};
@@ -23,7 +23,7 @@ std::vector<Attrs> with_other_strides(const Attrs& attrs, const ir::Shape& in, i
   Attrs plain = attrs, equal = attrs;
   if (one_row) plain.stride_h = 1;
   if (one_column) plain.stride_w = 1;
-  // Not of images of one row or column, which lower_conv1d knows better.
+  // Not for images of one row or column, which lower_conv1d handles better.
   if (one_row && !one_column && in[1] > 1) equal.stride_h = equal.stride_w;
   if (one_column && !one_row && in[2] > 1) equal.stride_w = equal.stride_h;
   std::vector<Attrs> out = {plain, equal};

@@ -1,8 +1,8 @@
-// A convolution with RELU6 whose type reaches beyond 6, for chips that limit results by the end of their type: it
-// writes a type that ends at 6, which is finer, and a depthwise convolution of 1x1 brings that to the model's. Within a
-// step: before they are rounded both results are the same, the CPU's rounding takes three quarters of a step at most,
-// and those of the chip half of a finer step and half of one, with a little for its short multipliers. Where scales are
-// merged, the first of them may be a step, too: only for those who take more than a step (`approximate`).
+// A convolution with RELU6 whose type reaches beyond 6, for chips that clamp results only at the ends of their type: it
+// writes a type that ends at 6, which is finer, and a 1x1 depthwise convolution rescales that to the model's type.
+// Within a step: before rounding both results are the same, the CPU's rounding takes at most three quarters of a step,
+// and the chip's take half a finer step, half a step, and a little for its short multipliers. If scales are merged, the
+// first result may be a step off too, so that case needs `approximate`.
 #include <cmath>
 #include <utility>
 

@@ -1,4 +1,4 @@
-// Convolutions of stride 2x1 as ones of 2x2: the same bits, and none where the chip takes them or columns are odd.
+// Convolutions of stride 2x1 as ones of 2x2: the same bits; no rewrite if the chip supports them or columns are odd.
 #include <gtest/gtest.h>
 
 #include <random>

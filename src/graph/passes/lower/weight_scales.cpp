@@ -14,15 +14,16 @@
 namespace skillet::passes {
 namespace {
 
-// Results that differ by less than 2 before they are rounded differ by 1 at most, when the roundings take no more than
-// the rest: half a step each, and what TensorFlow Lite's first rounding and a chip's short multiplier add.
+// Results that differ by less than 2 before rounding differ by at most 1 after it, if the roundings take no more than
+// the rest: half a step each, plus TensorFlow Lite's first rounding and the error of a chip's short multiplier.
 constexpr double kMultiplierError = 0.02;
 double slack(double scale) {
   const int right = std::max(-quantize_multiplier(scale).shift, 0);
   return 1 - std::ldexp(0.5, -right) - kMultiplierError;
 }
 
-// More scales are not worth a job each when they save less than a fifth of the error, nor when it is this small anyway.
+// More scales do not justify a job each if they save less than a fifth of the error, or if the error is this small
+// anyway.
 constexpr double kSmallError = 0.25;
 constexpr double kWorthwhile = 1.25;
 
@@ -30,7 +31,7 @@ std::span<const int8_t> weights_of(const WeightedLayer& layer, size_t channel) {
   return std::span(layer.weights).subspan(channel * layer.taps, layer.taps);
 }
 
-// Of one sign each.
+// Sums of the positive and of the negative weights.
 struct WeightSums {
   double above = 0, below = 0;
 };
@@ -47,8 +48,8 @@ double largest_sum(const WeightedLayer& layer, const WeightSums& weights, double
   return std::max(std::abs(most), std::abs(least));
 }
 
-// What one channel can bear: scales between `low` and `high` with the weights as they are. `span`: by how much its
-// inputs move it at all.
+// Tolerance of one channel: scales from `low` to `high` are allowed with the weights unchanged. `span`: how far its
+// inputs can move it.
 struct Tolerance {
   double low = 0, high = 0;
   double slack = 0, span = 0;  // output steps
@@ -79,12 +80,12 @@ void make_constant(WeightedLayer& layer, size_t channel, float scale) {
   layer.scales[channel] = scale;
 }
 
-// How far a channel is from what it was.
+// Distance of a channel's results from the original.
 struct Distance {  // before rounding
   double worst = 0, mean_square = 0;
 };
 Distance distance(const WeightedLayer& before, const WeightedLayer& after, size_t channel) {
-  // In units of the sum after.
+  // In units of the new sum.
   const double ratio = double{before.scales[channel]} / after.scales[channel];
   const auto from = weights_of(before, channel), to = weights_of(after, channel);
   std::vector<double> off(before.taps);
@@ -106,7 +107,7 @@ Distance distance(const WeightedLayer& before, const WeightedLayer& after, size_
 
 constexpr double kTypeSteps = 255;
 
-// Where weights stay as they are, the error grows with the output, which ends at its type's limits.
+// With unchanged weights the error grows with the output, which is limited by the ends of its type.
 void measure(const WeightedLayer& before, SharedScales& shared) {
   double sum = 0;
   for (size_t c = 0; c < before.channels(); ++c) {
@@ -133,7 +134,7 @@ std::vector<size_t> by_scale(const WeightedLayer& layer) {
   return order;
 }
 
-// Weights rounded to the new scale, such that their errors cancel each other: an input's mean stays without effect.
+// Rounds weights to the new scale such that their errors cancel: the mean of the input has no effect.
 void requantize(WeightedLayer& layer, size_t channel, float scale) {
   const double ratio = double{layer.scales[channel]} / scale;
   if (ratio == 1) return;
@@ -168,7 +169,7 @@ Runs runs_of_ratio(std::span<const float> scales, std::span<const size_t> order,
   return runs;
 }
 
-// Which channels get a scale that fits their weights, the largest first, and which become constants.
+// The channels that get a scale that fits their weights, by scale, and the channels that become constants.
 struct Division {
   std::vector<size_t> weighted, constants;
 };
@@ -181,13 +182,13 @@ Division divide(const WeightedLayer& layer) {
     const bool is_constant = can_be_constant(layer, c, tolerance_of(layer, c), largest);
     (is_constant ? out.constants : out.weighted).push_back(c);
   }
-  // Theirs is the first scale of the others, whose biases must hold them.
+  // Constants get the first scale of the weighted channels, which must be the largest so that their biases fit.
   if (!out.weighted.empty() && layer.scales[out.weighted.front()] != largest)
     return {.weighted = order, .constants = {}};
   return out;
 }
 
-// The mean square that rounding to these runs adds, as if each error were anywhere in its step.
+// The mean square error that rounding to these runs adds, with errors spread evenly over a step.
 double expected_square(const WeightedLayer& layer, const Runs& runs) {
   const double range = layer.high - layer.low;
   double sum = 0;
@@ -298,8 +299,8 @@ std::optional<WeightedLayer> weighted_layer(const ir::Graph& graph, ir::OpId id)
 
 namespace {
 
-// The highest scale that some channel still needs, and all that can bear it, share what is in the middle of what they
-// bear.
+// Greedy: takes the remaining channel with the highest lowest allowed scale. All channels that allow this scale share
+// the middle of their common range.
 class ExactSharing {
  public:
   explicit ExactSharing(const WeightedLayer& layer) : before_(layer), left_(by_scale(layer)) {

@@ -14,7 +14,7 @@
 namespace skillet::passes {
 namespace {
 
-// A driver that takes everything, with so many scales for the weights of an op.
+// A driver that supports everything, with a limit of weight scales per op.
 class ScalesDriver : public AddMulDriver {
  public:
   explicit ScalesDriver(size_t scales) : scales_(scales) {}
@@ -68,7 +68,7 @@ TEST(ShareWeightScales, TextBeforeAndAfter) {
   }
 }
 
-// A fully connected layer whose scales are apart by as much as `dice` says.
+// A fully connected layer; `dice` decides how far its scales are apart.
 template <typename Dice>
 ir::Graph random_layer(Dice dice) {
   const int channels = dice(2, 12), taps = dice(1, 30),
@@ -102,7 +102,8 @@ double real_sum(const WeightedLayer& layer, size_t channel, std::span<const int>
   return std::clamp(sum * layer.scales[channel] * layer.step, -layer.output_reach, layer.output_reach);
 }
 
-// The most steps between two layers' results, each rounded once, over inputs at the ends of their range and within it.
+// The largest difference in steps between two layers' results, each rounded once, for inputs at the ends of their range
+// and within it.
 int worst_seen(const WeightedLayer& a, const WeightedLayer& b, std::mt19937& random) {
   int worst = 0;
   std::vector<int> input(a.taps);
@@ -133,7 +134,7 @@ void tell(std::string& text, const std::optional<SharedScales>& one) {
   for (const int8_t weight : one->layer.weights) text += fmt::format(" {}", weight);
 }
 
-// What is no layer whose scales can be shared, with one thing changed.
+// Layers whose scales cannot be shared, each with one thing changed.
 TEST(WeightedLayer, IsWhatTensorFlowLiteMeans) {
   std::mt19937 random(4);
   const auto dice = [&](int low, int high) {
@@ -169,7 +170,7 @@ TEST(WeightedLayer, IsWhatTensorFlowLiteMeans) {
   EXPECT_EQ(layer->biases, std::vector<int32_t>(layer->channels(), 0));
 }
 
-// Each scale, bias and weight of layers of all kinds is what it was. For a change that is meant: the new digest.
+// Each scale, bias and weight of layers of all kinds is unchanged. After an intended change: set the new digest.
 TEST(WeightScales, AreWhatTheyWere) {
   std::mt19937 random(2);
   const auto dice = [&](int low, int high) {
@@ -183,12 +184,12 @@ TEST(WeightScales, AreWhatTheyWere) {
     for (size_t scales = 1; scales <= 5; ++scales) tell(text, share(*layer, scales));
     for (size_t most = 1; most <= 6; ++most) text += fmt::format("{} enough\n", enough_scales(*layer, most));
   }
-#ifndef __FP_FAST_FMA  // which rounds once where others round twice
+#ifndef __FP_FAST_FMA  // rounds once where other CPUs round twice
   EXPECT_EQ(fmt::format("{:016x}", digest(text)), "10c113bb86561d07");
 #endif
 }
 
-// What the numbers must hold on to, for layers of all kinds.
+// Errors are within the reported bounds, for layers of all kinds.
 TEST(WeightScales, ErrorsAreWithinWhatIsSaid) {
   std::mt19937 random(1);
   const auto dice = [&](int low, int high) {

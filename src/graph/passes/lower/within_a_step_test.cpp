@@ -1,5 +1,5 @@
-// Rewrites that may be a step off: for every byte of every channel they are at most that, and with `strict` none is
-// made.
+// Rewrites that may be a step off: they are at most that for every byte of every channel, and with `strict` there are
+// none.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kChannels = 3;
 
-// A constant by channel; `shape` 1: one for all.
+// A constant by channel; `shape` 1: a single value.
 struct Constant {
   const char* shape;
   double scale;
@@ -22,7 +22,7 @@ struct Constant {
 class Network {
  public:
   Network(uint32_t seed, const char* type) : random_(seed), is_signed_(std::string_view(type) == "int8"), type_(type) {
-    // A convolution in front that changes nothing, so that there is a neighbour on the chip.
+    // A convolution in front without effect, so that there is a neighbour on the chip.
     text_ = fmt::format(
         "tensor 0 \"in\" {0} 1x16x16x{1} scale=0.02 zero={2}\n"
         "tensor 1 \"w\" {0} {1}x1x1x{1} scale=1 zero=0 const=[1 0 0 0 1 0 0 0 1]\n"
@@ -143,7 +143,7 @@ TEST(WithinAStep, ChainsOfConstantsByChannel) {
       whole += close.graph.ops.size() == 2 ? 1 : 0;
     }
     EXPECT_GT(tried, 10U) << chain.name;
-    EXPECT_GT(whole, 10U) << chain.name;  // one operation in place of them
+    EXPECT_GT(whole, 10U) << chain.name;  // one operation replaces them
   }
 }
 
@@ -179,7 +179,7 @@ TEST(WithinAStep, SlopesByChannel) {
   EXPECT_GT(rewrites, 60U);
 }
 
-// Takes RELU6 of types that end there.
+// Supports RELU6 for types that end at 6.
 class EndingDriver : public PlainDriver {
  public:
   npu::Support supports(const npu::Chip& chip, const ir::Graph& graph, ir::OpId id) const override {
@@ -221,7 +221,7 @@ TEST(WithinAStep, Relu6OfTypesBeyondSix) {
   }
 }
 
-// With a scale for each channel the first convolution may be a step off: not for `exact`.
+// With a scale per channel the first convolution may be a step off, which `exact` does not allow.
 TEST(WithinAStep, Relu6OfSeveralScales) {
   const EndingDriver driver;
   for (const auto mode : {npu::PerChannel::strict, npu::PerChannel::exact, npu::PerChannel::approximate}) {
@@ -235,7 +235,7 @@ TEST(WithinAStep, Relu6OfSeveralScales) {
   }
 }
 
-// Averages of any size: for every sum that there can be, on images of one byte and the next.
+// Averages of any size: for every possible sum, on images of consecutive bytes.
 TEST(WithinAStep, AveragesOfAnySize) {
   size_t off = 0;
   for (const bool is_signed : {true, false}) {
@@ -267,12 +267,12 @@ TEST(WithinAStep, AveragesOfAnySize) {
   EXPECT_GT(off, 0U);
 }
 
-// RESIZE_BILINEAR of small images in one convolution, of larger ones along rows, then along columns.
+// RESIZE_BILINEAR: small images in one convolution, larger ones along rows, then along columns.
 TEST(WithinAStep, ResizedImages) {
   struct Case {
     const char *from, *size, *to, *attrs;
     std::ptrdiff_t convolutions;
-    bool floats = false;  // of uint8 alone, whose places are floats: int8 has 1024ths, which no parts are near enough
+    bool floats = false;  // only uint8, whose places are floats; int8 has 1024ths, which parts do not match
   };
   for (const Case& one : {Case{"1x6x5x3", "12 10", "1x12x10x3", "half_pixel_centers=true", 1},
                           Case{"1x6x5x3", "24 20", "1x24x20x3", "half_pixel_centers=true", 1},
@@ -326,7 +326,7 @@ TEST(WithinAStep, EdgesAreRepeated) {
         Case{"int8 1x10x12x3", "2 const=[80 96]", "1x80x96x3", kPlaced},
         Case{"uint8 1x2x3x3", "2 const=[6 9]", "1x6x9x3", kCentred},
         Case{"uint8 1x2x3x3", "2 const=[10 15]", "1x10x15x3", kPlaced},
-        Case{"int8 1x20x24x3", "2 const=[60 72]", "1x60x72x3", kCentred, false},  // places of int8 drift away
+        Case{"int8 1x20x24x3", "2 const=[60 72]", "1x60x72x3", kCentred, false},  // places of int8 drift
         Case{"int8 1x20x24x3", "2 const=[40 49]", "1x40x49x3", kCentred, false},
         Case{"int8 1x20x24x3", "2 const=[40 48]", "1x40x48x3", "RESIZE_BILINEAR in=[0 1] out=[2] align_corners=true",
              false},
@@ -353,7 +353,7 @@ TEST(WithinAStep, EdgesAreRepeated) {
   }
 }
 
-// A large image whose edges are mirrored, where pixels cannot be joined.
+// A large image with mirrored edges, for a chip that cannot join pixels.
 TEST(WithinAStep, MirroredAlongAxes) {
   auto graph = ir::parse(
       "graph \"g\"\ntensor 0 \"in\" int8 1x96x80x3 scale=0.02 zero=5\n"

@@ -1,6 +1,6 @@
-// What each exact pass makes of the random networks of rewrite_test.cpp: how many it rewrites, and a digest of the text
-// of all of them. Where a change of a pass is meant, the failing test prints the new row; SKILLET_REWRITTEN shows what
-// it is. Called by rewrite_test.cpp. Must not know: the networks.
+// Results of each exact pass on the random networks of rewrite_test.cpp: how many it rewrites, and a digest of the text
+// of all of them. After an intended change of a pass, the failing test prints the new row; SKILLET_REWRITTEN shows the
+// networks. Called by rewrite_test.cpp. Must not know: the networks.
 #pragma once
 
 #include <fmt/format.h>
@@ -61,7 +61,7 @@ inline uint64_t digest(std::string_view text) {
   return hash;
 }
 
-// As it stands above.
+// In the format of the rows above.
 inline std::string digest_row(std::string_view pass) {
   const auto at = std::ranges::find(kDigests, pass, &Digest::pass);
   if (at == std::ranges::end(kDigests)) return fmt::format("no row of {}", pass);

@@ -1,6 +1,6 @@
-// A graph whose scales are at both ends of float, and whose zero points and biases at the ends of their types.
+// A graph with scales at both ends of float, and zero points and biases at the ends of their types.
 // Called by the tests of graph/passes/ and tests/conformance/.
-// Must not know: what is tried.
+// Must not know: the code under test.
 #pragma once
 
 #include <cfloat>
@@ -13,7 +13,7 @@ class Extremes : RandomOps {
  public:
   explicit Extremes(uint32_t seed) : RandomOps(seed) {}
 
-  // Tensors that mean the same still do. As it was where nothing else made a graph that is well-formed.
+  // Tensors with equal quantization keep it equal. Returns the graph unchanged if no well-formed one was found.
   ir::Graph of(const ir::Graph& graph) {
     for (int attempt = 0; attempt < 12; ++attempt) {
       graph_ = graph;
@@ -27,7 +27,7 @@ class Extremes : RandomOps {
   static constexpr std::array kEnds = {0.0F,   1e-45F, 1e-41F, FLT_MIN, 1.2e-38F, 1e-30F, 1e-20F,
                                        1e-10F, 1e10F,  1e20F,  1e30F,   1e38F,    3e38F,  FLT_MAX};
 
-  // Factors keep the ratios that passes look for, while products and quotients leave floats.
+  // Factors keep the ratios that passes match, while products and quotients leave the range of float.
   void change() {
     const bool factors = chance(2);
     const int one_in = range(1, 4);
@@ -58,7 +58,7 @@ class Extremes : RandomOps {
     const int32_t lowest = dtype == ir::DType::int8 ? -128 : 0;
     quant.zero_points = {lowest + any_of(std::array{0, 1, 254, 255})};
   }
-  // Only what is no list of axes or sizes leaves a graph that is well-formed.
+  // The graph stays well-formed only if the constant is not a list of axes or sizes.
   void biases_of(ir::Tensor& tensor) {
     Bytes bytes(tensor.data.begin(), tensor.data.end());
     for (size_t i = 0; i + 4 <= bytes.size(); i += 4)

@@ -15,7 +15,7 @@ namespace skillet::passes {
 
 // One letter per tensor, `a` is the input. Kinds: conv and depthwise (k, s, d, c; valid), max and average (k, s;
 // valid), pad (p: before and after rows and columns), add, join (along channels), halves (x=halves(a) makes x and its
-// capital letter), relu. Numbers in tensors are the same wherever the text is.
+// capital letter), relu. Numbers in tensors do not depend on the position in the text.
 class Layers {
  public:
   Layers(ir::Shape image, const std::vector<std::string>& ops, std::string_view outputs, uint32_t seed = 1)
@@ -41,7 +41,7 @@ class Layers {
   }
 
   ir::Graph graph;
-  std::string problem;  // empty: there is none
+  std::string problem;  // empty if there is none
 
  private:
   struct Words {

@@ -1,4 +1,4 @@
-// Graphs written as letters and a driver that takes two kinds of ops, for tests.
+// Graphs written as letters, and a driver that supports two kinds of ops, for tests.
 // Called by the tests of graph/passes/ and compile/.
 // Must not know: real chips.
 #pragma once
@@ -13,7 +13,7 @@
 
 namespace skillet::passes {
 
-// Takes ADD and MUL only.
+// Supports only ADD and MUL.
 class AddMulDriver : public npu::Driver {
  public:
   std::string_view name() const override { return "addmul"; }
@@ -31,8 +31,8 @@ class AddMulDriver : public npu::Driver {
   }
 };
 
-// Graphs written as one letter per tensor: "c=add(a,b)". Upper case: constants. Every tensor is
-// 1x2x2x4 uint8; "same" is a RESHAPE.
+// Graphs written as one letter per tensor: "c=add(a,b)". Upper case: constants. Every tensor is 1x2x2x4 uint8; "same"
+// is a RESHAPE.
 class Letters {
  public:
   Letters(std::string_view inputs, std::vector<std::string_view> ops, std::string_view outputs) {

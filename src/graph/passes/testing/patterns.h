@@ -1,6 +1,6 @@
-// Random networks of what the exact passes look for, whole and in parts: some stands alone, is read twice or returned.
+// Random networks of the patterns of the exact passes, whole and in parts: some are alone, read twice or returned.
 // Called by rewrite_test.cpp.
-// Must not know: which pass is tried.
+// Must not know: the pass under test.
 #pragma once
 
 #include <algorithm>
@@ -52,7 +52,7 @@ class Patterns : RandomOps {
   using RandomOps::ints;
   Bytes bytes(int64_t count) { return random_bytes(static_cast<size_t>(count)); }
 
-  // What nobody reads is returned.
+  // Tensors without a reader are returned.
   void choose_outputs() {
     const auto readers = ir::consumers(graph_);
     const auto producers = ir::producers(graph_);
@@ -216,7 +216,7 @@ class Patterns : RandomOps {
     emit({.kind = OpKind::average_pool_2d, .attrs = attrs, .inputs = {at_}}, like(at_));
   }
 
-  // Other types stand between two QUANTIZE.
+  // Between two QUANTIZE there are other types.
   void quantizes() {
     const TensorId from = at_, other = result();
     const bool floats = chance(3);
@@ -274,7 +274,7 @@ class Patterns : RandomOps {
     if (chance(2)) activation();
   }
   void tile(const std::vector<int32_t>& times) { emit_like({.kind = OpKind::tile, .inputs = {at_, ints(times)}}); }
-  // Rows, then pixels, each some times; now and then other elements are.
+  // Repeats rows, then pixels, a few times; sometimes other elements.
   void repeated() {
     const ir::Shape d = shape();
     const int32_t rows = range(1, 3), pixels = range(2, 3);
@@ -285,7 +285,7 @@ class Patterns : RandomOps {
     reshape_to({d[0], d[1] * rows, d[2] * pixels, d[3]});
   }
 
-  // A regular choice of pixels and channels, now and then one that is not.
+  // A regular selection of pixels and channels, sometimes an irregular one.
   void slices() {
     const TensorId to = like(at_);
     std::vector<int32_t> begin, size, stride;
@@ -313,7 +313,7 @@ class Patterns : RandomOps {
     if (chance(2)) conv(false);
   }
 
-  // Apart and together again, or twice the same, along any axis.
+  // Splits and joins again, or joins twice the same, along any axis.
   void joins() {
     const int axis = range(0, 3);
     const int32_t count = shape()[axis];
@@ -368,7 +368,7 @@ class Patterns : RandomOps {
     emit({.kind = OpKind::prelu, .inputs = {at_, alpha}}, to);
   }
 
-  // Of what is made of one tensor in two ways.
+  // An op of two results computed from one tensor.
   void pairs() {
     const TensorId first = at_, second = chance(2) ? like(first) : image({1});
     emit({.kind = OpKind::abs, .inputs = {first}}, second);
@@ -464,7 +464,7 @@ class Patterns : RandomOps {
     if (chance(2)) conv(false);
   }
 
-  // Types may differ of uint8 only.
+  // Types may differ only for uint8.
   void mixed_join() {
     std::vector<TensorId> pieces = {at_};
     for (int i = range(1, 2); i > 0; --i) {

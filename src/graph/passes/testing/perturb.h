@@ -1,6 +1,6 @@
-// One thing of a graph is another: what stands just beyond what the passes look for, or just within.
+// Changes one thing of a graph: the result is just beyond the passes' patterns, or just within.
 // Called by rewrite_test.cpp.
-// Must not know: which pass is tried.
+// Must not know: the pass under test.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ class Perturb : RandomOps {
  public:
   explicit Perturb(uint32_t seed) : RandomOps(seed) {}
 
-  // As it was where nothing else made a graph that is well-formed.
+  // Returns the graph unchanged if no well-formed one was found.
   ir::Graph of(const ir::Graph& graph) {
     for (int attempt = 0; attempt < 12; ++attempt) {
       graph_ = graph;
@@ -31,7 +31,7 @@ class Perturb : RandomOps {
   size_t below(size_t end) { return next() % std::max<size_t>(end, 1); }
   ir::Op& op() { return graph_.ops[below(graph_.ops.size())]; }
   ir::Tensor& tensor() { return graph_.tensors[below(graph_.tensors.size())]; }
-  // Of constants there are many; those of integers say what an op does.
+  // There are many constants; those of integers are parameters of ops.
   ir::Tensor& constant_tensor(bool of_integers) {
     for (int attempt = 0; attempt < 20; ++attempt) {
       ir::Tensor& one = tensor();

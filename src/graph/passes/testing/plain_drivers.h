@@ -1,4 +1,4 @@
-// Drivers that take what one pass makes and not what it is to replace, and the results of a graph before and after.
+// Drivers that support a pass's results but not the ops that it replaces, and the results of a graph before and after.
 // Called by the tests of graph/passes/.
 // Must not know: real chips.
 #pragma once
@@ -15,7 +15,7 @@
 
 namespace skillet::passes {
 
-// Takes what the passes make, and nothing that they are to replace.
+// Supports the results of the passes, and none of the ops that they replace.
 class PlainDriver : public AddMulDriver {
  public:
   explicit PlainDriver(std::set<ir::OpKind> more = {}) : taken_(std::move(more)) {
@@ -33,7 +33,7 @@ class PlainDriver : public AddMulDriver {
   }
 
  private:
-  // Of what joins and divides.
+  // For ops that join or split.
   static bool is_of_channels(const ir::Graph& graph, const ir::Op& op) {
     const int32_t rank = graph.tensor(op.outputs[0]).shape.rank();
     if (op.kind == ir::OpKind::concatenation) return op.as<ir::ConcatAttrs>().axis == rank - 1;
@@ -47,13 +47,13 @@ class PlainDriver : public AddMulDriver {
 };
 
 inline const PlainDriver kPlain;
-// Chips that move data take more; to others the passes that make it must do nothing.
+// Chips that move data support more; for other chips the passes that make such ops must do nothing.
 inline const PlainDriver kMoving({ir::OpKind::transpose, ir::OpKind::concatenation, ir::OpKind::split,
                                   ir::OpKind::split_v});
 
 inline const PlainDriver kAdding({ir::OpKind::add});
 inline const PlainDriver kTransposing({ir::OpKind::add, ir::OpKind::transpose});
-// PAD by at most two, as windows are padded, CONCATENATION of one quantization.
+// PAD by at most two, as windows are padded, and CONCATENATION with equal quantization.
 class NarrowDriver : public PlainDriver {
  public:
   NarrowDriver() : PlainDriver({ir::OpKind::pad, ir::OpKind::depth_to_space, ir::OpKind::concatenation}) {}
@@ -81,7 +81,7 @@ class NarrowDriver : public PlainDriver {
   }
 };
 inline const NarrowDriver kNarrow;
-// Reads what is computed alone.
+// Reads only computed tensors.
 class ComputedDriver : public PlainDriver {
  public:
   ComputedDriver() : PlainDriver({ir::OpKind::add}) {}
@@ -94,7 +94,7 @@ class ComputedDriver : public PlainDriver {
   }
 };
 inline const ComputedDriver kComputed;
-// Repeats nothing.
+// Repeats no operands.
 class OneShapeDriver : public PlainDriver {
  public:
   explicit OneShapeDriver(std::set<ir::OpKind> more) : PlainDriver(std::move(more)) {}
@@ -115,7 +115,7 @@ inline const PlainDriver kTables({ir::OpKind::byte_table});
 inline const PlainDriver kSlicing({ir::OpKind::slice});
 inline const PlainDriver kResizing({ir::OpKind::resize_nearest_neighbor});
 
-// No image becomes a row.
+// Does not turn an image into a row.
 class ImageDriver : public PlainDriver {
  public:
   ImageDriver() : PlainDriver({ir::OpKind::fully_connected}) {}
@@ -128,7 +128,7 @@ class ImageDriver : public PlainDriver {
 };
 inline const ImageDriver kImages;
 
-// One image at a time.
+// Supports one image at a time.
 class SingleDriver : public PlainDriver {
  public:
   SingleDriver() : PlainDriver({ir::OpKind::add}) {}
@@ -140,7 +140,7 @@ class SingleDriver : public PlainDriver {
 };
 inline const SingleDriver kSingle;
 
-// Steps as far down as to the right.
+// Supports equal strides down and to the right.
 class EvenDriver : public PlainDriver {
  public:
   EvenDriver() : PlainDriver({ir::OpKind::concatenation}) {}
@@ -179,7 +179,7 @@ inline Result<std::vector<Rewrite>> rewrite(ir::Graph& graph, const Pass& pass, 
   return rewrites;
 }
 
-// The outputs for some inputs; nothing where the CPU has no kernel.
+// The outputs for some inputs; nothing if the CPU has no kernel.
 inline std::optional<std::vector<Bytes>> results(const ir::Graph& graph, uint32_t seed) {
   auto cpu = ref::Interpreter::create(graph);
   if (!cpu.ok()) return std::nullopt;

@@ -119,7 +119,7 @@ inline const Row kOtherRows[] = {
      "op 0 DEPTHWISE_CONV_2D in=[0 3 4] out=[5] padding=valid\n"
      "op 1 RESHAPE in=[5 6] out=[2] shape=[1 3 1] source=0\n",
      "MEAN becomes DEPTHWISE_CONV_2D 2x1"},
-    // Half a step away from 0 on both sides of it: bytes from 3 - 128 up, and from 127 down.
+    // Rounds half a step away from 0 on both sides of it: bytes from 3 - 128 up, and from 127 down.
     {"lower_resize_as_conv",
      "tensor 0 \"a\" int8 1x1x2x1 scale=0.5 zero=3\n"
      "tensor 1 \"s\" int32 2 const=[1 4]\n"
@@ -329,7 +329,7 @@ inline const Row kOtherRows[] = {
      "op 1 CONV_2D in=[3 4 -] out=[5] padding=valid source=0\n"
      "op 2 RESHAPE in=[5 7] out=[2] shape=[2 1] source=0\n",
      "FULLY_CONNECTED of 2 rows becomes CONV_2D 1x1"},
-    // Square where that is possible.
+    // Square if possible.
     {"lower_dense_as_conv",
      "tensor 0 \"a\" uint8 3x3x2 scale=0.5 zero=3\n"
      "tensor 1 \"w\" uint8 1x2 scale=0.5 zero=3 const=[1 2]\n"
@@ -345,7 +345,7 @@ inline const Row kOtherRows[] = {
      "op 1 CONV_2D in=[3 4 -] out=[5] padding=valid source=0\n"
      "op 2 RESHAPE in=[5 7] out=[2] shape=[9 1] source=0\n",
      "FULLY_CONNECTED of 9 rows becomes CONV_2D 1x1"},
-    // As the two multiply, 0.1 * 0.3 / 0.7 is not the same number.
+    // The two multiply differently: 0.1 * 0.3 / 0.7 is not the same number.
     {"lower_dense_as_conv",
      "tensor 0 \"a\" int8 2x2 scale=0.1 zero=3\n"
      "tensor 1 \"w\" int8 1x2 scale=0.3 const=[1 2]\n"
@@ -383,7 +383,7 @@ inline const Row kOtherRows[] = {
      "op 4 ADD in=[8 8] out=[10] source=1\n"
      "op 5 CONCATENATION in=[9 10] out=[3] source=1\n",
      "CONV_2D of 2 images becomes one for eachADD of 2 images becomes one for each"},
-    // 3x3 of stride 2, padding `same`: rows of phase 0 see the pixel before theirs by filter row 2.
+    // 3x3 of stride 2, padding `same`: rows of phase 0 read the pixel before theirs by filter row 2.
     {"lower_transpose_conv",
      "tensor 0 \"s\" int32 4 const=[1 4 2 1]\n"
      "tensor 1 \"w\" int8 1x3x1x1 scale=0.5 zero=7 const=[1 2 3]\n"
@@ -456,7 +456,7 @@ inline const Row kOtherRows[] = {
      "tensor 3 \"y/table\" uint8 256 const=xxh3:d3522fcc931d6d01:256\n"
      "op 0 BYTE_TABLE in=[0 3] out=[2] source=1\n",
      "LOGISTIC, MUL: one table of 256 bytes"},
-    {"fuse_byte_functions",  // what others read stays; HARD_SWISH in parts
+    {"fuse_byte_functions",  // tensors with other readers stay; HARD_SWISH in parts
      "tensor 0 \"a\" int8 1x1x2x1 scale=0.0625 zero=0\n"
      "tensor 1 \"three\" int8 1 scale=0.03125 zero=0 const=[96]\n"
      "tensor 2 \"b\" int8 1x1x2x1 scale=0.0625 zero=0\n"
@@ -470,7 +470,7 @@ inline const Row kOtherRows[] = {
      "op 0 ADD in=[0 1] out=[2]\n"
      "op 1 BYTE_TABLE in=[0 5] out=[4] source=2\n",
      "ADD, RELU6, MUL: one table of 256 bytes"},
-    {"fuse_byte_functions",  // of floats in between
+    {"fuse_byte_functions",  // floats in between
      "tensor 0 \"a\" int8 1x1x2x1 scale=0.0625 zero=0\n"
      "tensor 1 \"f\" float32 1x1x2x1\n"
      "tensor 2 \"g\" float32 1x1x2x1\n"

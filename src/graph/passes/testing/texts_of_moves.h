@@ -1,4 +1,4 @@
-// Graphs as text before each pass and after it: of passes that move pixels and channels.
+// Graphs as text before each pass and after it, for passes that move pixels and channels.
 // Called by texts.h.
 // Must not know: how they are compared.
 #pragma once
@@ -6,7 +6,7 @@
 namespace skillet::passes {
 
 struct Row {
-  const char *pass, *before, *after, *said;  // tensors and ops; ops and what is added
+  const char *pass, *before, *after, *said;  // tensors and ops; ops and added tensors
 };
 inline const Row kRowsOfMoves[] = {
     {"remove_strides",
@@ -33,7 +33,7 @@ inline const Row kRowsOfMoves[] = {
      "op 0 CONV_2D in=[0 3 -] out=[4] stride_h=2 stride_w=2\n"
      "op 1 CONV_2D in=[4 5] out=[2] stride_h=2 stride_w=2 source=0\n",
      "CONV_2D of stride 4 becomes 2, the last of stride 2"},
-    {"lower_conv1d",  // taps of the second column of each block, from the block before on
+    {"lower_conv1d",  // taps of the second column of each block, from the previous block on
      "tensor 0 \"a\" int8 1x1x8x1 scale=0.5 zero=3\n"
      "tensor 1 \"w\" int8 1x1x3x1 scale=0.5 zero=7 const=[1 2 3]\n"
      "tensor 2 \"b\" int8 1x1x4x1 scale=0.5 zero=3\n"
@@ -103,7 +103,7 @@ inline const Row kRowsOfMoves[] = {
      "tensor 7 \"d/picks\" uint8 4x1x1x4 scale=1 zero=0 const=[1 0 0 0 0 0 1 0 0 1 0 0 0 0 0 1]\n"
      "op 0 CONV_2D in=[0 7 -] out=[6] padding=valid source=2\n",
      "3 operations that shuffle channels become CONV_2D 1x1"},
-    {"fold_space_to_batch",  // of a sequence, whose batches two convolutions read
+    {"fold_space_to_batch",  // a sequence whose batches two convolutions read
      "tensor 0 \"a\" int8 1x6x1 scale=0.5 zero=3\n"
      "tensor 1 \"s\" int32 1 const=[2]\n"
      "tensor 2 \"p\" int32 1x2 const=[0 0]\n"
