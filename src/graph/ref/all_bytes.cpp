@@ -7,7 +7,7 @@ namespace {
 
 constexpr int32_t kBytes = 256;
 
-// A graph of its own, all of whose computed tensors have one shape.
+// A separate graph, in which all computed tensors have one shape.
 class Trial {
  public:
   Trial(const ir::Graph& from, std::span<const ir::Op> ops, const ir::Shape& shape) : from_(from), shape_(shape) {
@@ -18,7 +18,7 @@ class Trial {
     }
   }
 
-  // value(i): of element i of each input.
+  // value(k, i): byte i of input k.
   template <typename Value>
   Result<Bytes> run(const std::vector<ir::TensorId>& inputs, ir::TensorId to, Value value) {
     for (const ir::TensorId id : inputs) graph_.inputs.push_back(own(id));

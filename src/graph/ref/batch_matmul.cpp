@@ -12,13 +12,13 @@ namespace {
 struct MatmulPlan {
   size_t rows = 0, depth = 0, cols = 0;
   bool transpose_a = false, transpose_b = false;
-  Broadcast batches;  // over matrices
+  Broadcast batches;  // over pairs of matrices
 
-  // Element (r, k) of an operand of `major` rows and `minor` columns as it is multiplied.
+  // Index of element (r, k) of a, and (k, n) of b, after the transposition.
   size_t a_at(size_t r, size_t k) const { return transpose_a ? k * rows + r : r * depth + k; }
   size_t b_at(size_t k, size_t n) const { return transpose_b ? n * depth + k : k * cols + n; }
 
-  // body(first element of a, of b, of the output) for each product of two matrices.
+  // Calls body(first element of a, of b, of the output) for each product of two matrices.
   template <typename Body>
   void for_each(Body body) const {
     batches.for_each_row([&](size_t a, size_t a_step, size_t b, size_t b_step, size_t out) {
@@ -62,7 +62,7 @@ KernelPtr float_matmul(const Context& c) {
       });
 }
 
-// int16 by int16: sums of 64 bits.
+// int16 by int16, with 64-bit sums.
 Result<KernelPtr> int16_matmul(const Context& c) {
   SK_TRY(c.need_int16(2));
   const float product = c.input(0).quant.scale() * c.input(1).quant.scale();

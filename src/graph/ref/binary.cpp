@@ -30,7 +30,7 @@ KernelPtr quantized_kernel(const Context& c, const Combination& combination) {
   });
 }
 
-// What the output's quantization and a fused activation say.
+// Applies the output's quantization and a fused activation.
 Result<Combination> combination(const Context& c, Combine how, ir::Activation activation, QuantizedMultiplier by) {
   SK_TRY_ASSIGN(const Range range, activation_range(c, activation, c.output()));
   return Combination{.how = how,
@@ -42,7 +42,7 @@ Result<Combination> combination(const Context& c, Combine how, ir::Activation ac
                      .max = range.max};
 }
 
-// Both operands are brought to twice the larger scale with 20 more bits, then added.
+// Both operands are scaled to twice the larger scale with 20 more bits, then added.
 Result<KernelPtr> quantized_sum(const Context& c, ir::Activation activation, bool subtract) {
   SK_TRY(c.need_quantized(2));
   constexpr int kLeftShift = 20;
@@ -53,7 +53,7 @@ Result<KernelPtr> quantized_sum(const Context& c, ir::Activation activation, boo
   const auto scale = [&](vector_math::Operand& operand, float input_scale) {
     operand.left_shift = kLeftShift;
     operand.by = quantize_multiplier(input_scale / twice_max);
-    // A half, of the larger scale, is a shift.
+    // A factor of 1/2 (the larger scale) is a shift.
     if (operand.by == QuantizedMultiplier{1 << 30, 0}) operand = {operand.zero_point, kLeftShift - 1};
   };
   scale(sum.a, a_scale);
@@ -63,13 +63,13 @@ Result<KernelPtr> quantized_sum(const Context& c, ir::Activation activation, boo
 
 Result<KernelPtr> quantized_product(const Context& c, ir::Activation activation) {
   SK_TRY(c.need_quantized(2));
-  // TFLite computes this one in float.
+  // TFLite computes this multiplier in float.
   const auto by = quantize_multiplier(c.input(0).quant.scale() * c.input(1).quant.scale() / c.output().quant.scale());
   SK_TRY_ASSIGN(const Combination product, combination(c, Combine::product, activation, by));
   return quantized_kernel(c, product);
 }
 
-// Both operands are brought to twice the larger scale with 7 more bits, then subtracted and squared.
+// Both operands are scaled to twice the larger scale with 7 more bits, then subtracted and squared.
 Result<KernelPtr> quantized_squared_difference(const Context& c) {
   SK_TRY(c.need_quantized(2));
   constexpr int kLeftShift = 7;
@@ -84,7 +84,7 @@ Result<KernelPtr> quantized_squared_difference(const Context& c) {
   return quantized_kernel(c, square);
 }
 
-// A divisor of zero gives zero rather than a trap; the lowest value over -1 wraps around.
+// A divisor of zero gives zero instead of a trap; the lowest value over -1 wraps around.
 template <typename T>
 T quotient(T x, T y) {
   if (y == 0) return 0;
@@ -98,7 +98,7 @@ KernelPtr wrapping(const Context& c, F f) {
   return elementwise<T>(c, [f](T x, T y) { return static_cast<T>(f(static_cast<U>(x), static_cast<U>(y))); });
 }
 
-// float32, int32 or int64 with a fused activation; integers wrap around, and have none.
+// float32, int32 or int64 with a fused activation; integers wrap around and have no activation.
 template <typename F>
 Result<KernelPtr> arithmetic(const Context& c, ir::Activation activation, F f) {
   const ir::DType dtype = c.input(0).dtype;
@@ -113,7 +113,7 @@ Result<KernelPtr> arithmetic(const Context& c, ir::Activation activation, F f) {
   return c.unsupported("type {} with activation {}", ir::dtype_name(dtype), ir::activation_name(activation));
 }
 
-// MAXIMUM and MINIMUM compare raw values: all tensors have one quantization.
+// MAXIMUM and MINIMUM compare raw values: all tensors have the same quantization.
 template <typename F>
 Result<KernelPtr> pick(const Context& c, F f) {
   return elementwise_of<float, int32_t, int64_t, int16_t, int8_t, uint8_t>(c, f);
@@ -144,8 +144,8 @@ Result<KernelPtr> prepare_mul(const Context& c) {
 
 namespace {
 
-// x by y in the output's scale: y's reciprocal in Q31, and as many bits of x as there is room for. A divisor of zero
-// gives the output's zero point.
+// x / y in the output's scale: multiplies the reciprocal of y in Q31 by x, shifted left as far as it fits. A divisor of
+// zero gives the output's zero point.
 struct QuantizedQuotient {
   int32_t x_zero = 0, y_zero = 0, output_zero = 0;
   QuantizedMultiplier by;
@@ -165,8 +165,8 @@ struct QuantizedQuotient {
     const int32_t quotient = saturating_rounding_doubling_high_mul(wrapping_shift_left(x, headroom), inverse.value);
     const int shift = by.shift - inverse.num_bits_over_unit - headroom;
     const int32_t scaled = saturating_rounding_doubling_high_mul(quotient, by.multiplier);
-    // TFLite shifts by more than 31 bits where the quotient is nearly nothing, which is undefined. Shifts to the left
-    // are of quotients that are far outside of the range.
+    // For quotients near zero TFLite shifts right by more than 31 bits, which is undefined. Shifts to the left occur
+    // for quotients far outside the range.
     const int64_t value = shift > 0 ? int64_t{scaled} * (int64_t{1} << std::min(shift, 31))
                                     : rounding_divide_by_pot(scaled, std::min(-shift, 31));
     return static_cast<int32_t>(std::clamp<int64_t>(value + output_zero, range.min, range.max));
@@ -186,7 +186,7 @@ Result<KernelPtr> quantized_quotient(const Context& c) {
   });
 }
 
-// x^y modulo 2^32; of a negative power what is left of the fraction: nothing, but of 1 and -1.
+// x^y modulo 2^32. A negative power is truncated to zero, except for x = 1 and -1.
 int32_t integer_power(int32_t x, int32_t y) {
   if (y < 0) return x == 1 ? 1 : x == -1 ? (y % 2 == 0 ? 1 : -1) : 0;
   uint32_t power = 1;
@@ -211,7 +211,7 @@ Result<KernelPtr> prepare_div(const Context& c) {
 
 Result<KernelPtr> prepare_squared_difference(const Context& c) {
   if (ir::is_8bit(c.input(0).dtype)) return quantized_squared_difference(c);
-  if (c.input(0).dtype == ir::DType::float32)  // which may be infinite
+  if (c.input(0).dtype == ir::DType::float32)  // may be infinite
     return elementwise<float>(c, [](float x, float y) { return (x - y) * (x - y); });
   return arithmetic(c, ir::Activation::none, [](auto x, auto y) { return (x - y) * (x - y); });
 }
@@ -236,7 +236,7 @@ Result<KernelPtr> prepare_floor_mod(const Context& c) {
 
 namespace {
 
-// TensorFlow Lite adds two and two, with the limits of an ADD without activation.
+// TensorFlow Lite adds tensors in pairs, with the limits of an ADD without activation.
 float finite(float x) {
   return std::min(std::max(x, std::numeric_limits<float>::lowest()), std::numeric_limits<float>::max());
 }
@@ -294,7 +294,7 @@ Result<KernelPtr> prepare_floor_div(const Context& c) {
   return elementwise_of<int8_t, int16_t, int32_t>(c, downwards);
 }
 
-// Of NaN and a number the second one.
+// For NaN and a number the result is the second operand.
 Result<KernelPtr> prepare_maximum(const Context& c) {
   return pick(c, [](auto x, auto y) { return x > y ? x : y; });
 }

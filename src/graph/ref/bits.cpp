@@ -19,7 +19,7 @@ Result<KernelPtr> prepare_bitwise_xor(const Context& c) {
   return of_integers(c, [](auto x, auto y) { return static_cast<decltype(x)>(x ^ y); });
 }
 
-// Shifts beyond the type's bits are by all but one of them, negative ones by none.
+// Shifts by more than the type's bits are limited to all bits but one; negative shifts count as 0.
 Result<KernelPtr> prepare_right_shift(const Context& c) {
   return of_integers(c, [](auto x, auto y) {
     using T = decltype(x);

@@ -9,7 +9,8 @@ struct Dim {
   size_t size, a_stride, b_stride;  // stride 0: this operand is repeated
 };
 
-// Outermost first. Neighbouring dimensions that both operands walk contiguously are joined, so that rows are long.
+// Dimensions, outermost first. Neighbouring dimensions that are contiguous in both operands are joined, so that rows
+// are long.
 std::vector<Dim> joined_dims(const ir::Shape& a, const ir::Shape& b) {
   std::vector<Dim> dims;  // innermost first while building
   size_t a_elems = 1, b_elems = 1;

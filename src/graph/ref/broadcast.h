@@ -11,7 +11,7 @@ namespace skillet::ref {
 
 class Broadcast {
  public:
-  // Shapes that broadcast (ir::verify() has made sure).
+  // The shapes must broadcast (ir::verify() has checked it).
   Broadcast(const ir::Shape& a, const ir::Shape& b);
 
   size_t row_elems() const { return row_elems_; }

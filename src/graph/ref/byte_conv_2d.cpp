@@ -1,5 +1,5 @@
-// CONV_2D of one group and FULLY_CONNECTED, 8-bit, where the CPU multiplies bytes: windows are gathered as they are,
-// unsigned, and the zero points of both operands are subtracted from the sums instead of the elements.
+// CONV_2D of one group and FULLY_CONNECTED, 8-bit, for CPUs that multiply bytes: windows are gathered as unsigned
+// bytes, and the zero points of both operands are subtracted from the sums instead of the elements.
 #include <algorithm>
 #include <cstring>
 
@@ -15,21 +15,21 @@ constexpr uint8_t kSignBit = 0x80;
 
 struct ByteConvPlan {
   Window window;
-  uint8_t flip = 0;         // what makes a stored value an unsigned one
-  uint8_t input_zero = 0;   // of unsigned values
-  int32_t filter_zero = 0;  // of signed values
+  uint8_t flip = 0;         // XOR mask that makes a stored value unsigned
+  uint8_t input_zero = 0;   // as an unsigned value
+  int32_t filter_zero = 0;  // as a signed value
   size_t channels_in = 0, channels_out = 0;
   size_t depth = 0, depth_padded = 0;
   std::vector<int8_t> filters;
   OutputStage stage;
   size_t strip_px = 0;
   // Scratch, reused by every run.
-  std::vector<uint8_t> rows;       // [strip_px][depth_padded], and what copies run over
+  std::vector<uint8_t> rows;       // [strip_px][depth_padded], plus space for overlong copies
   std::vector<int32_t> row_start;  // [strip_px]
   std::vector<int32_t> sums;       // [strip_px][channels_out]
 };
 
-// Copies run over the end of short rows, into what is written next.
+// Copies of short rows have this fixed size; the surplus is overwritten by the next copy.
 constexpr size_t kCopyBytes = 16;
 
 void copy_bytes(const uint8_t* from, const uint8_t* end, size_t count, uint8_t* to) {
@@ -37,7 +37,7 @@ void copy_bytes(const uint8_t* from, const uint8_t* end, size_t count, uint8_t* 
   may_run_over ? std::memcpy(to, from, kCopyBytes) : std::memcpy(to, from, count);
 }
 
-// Writes the window of output pixel (y, x), as stored; padding is the zero point.
+// Writes the window of output pixel (y, x) in stored form; padding is the zero point.
 void gather_window(const ByteConvPlan& plan, const uint8_t* image, size_t y, size_t x, uint8_t* row) {
   const Window& w = plan.window;
   const uint8_t* end = image + w.input_px() * plan.channels_in;
@@ -63,7 +63,7 @@ void flip_bits(uint8_t* values, size_t count, uint8_t mask) {
   for (size_t i = 0; i < count; ++i) values[i] = static_cast<uint8_t>(values[i] ^ mask);
 }
 
-// The windows of output pixels [first, first + count), unsigned; where they are is returned.
+// Gathers the windows of output pixels [first, first + count), unsigned; returns their address.
 const uint8_t* gather_strip(ByteConvPlan& plan, const uint8_t* image, size_t first, size_t count) {
   const Window& w = plan.window;
   const bool as_stored = w.is_identity() && plan.depth == plan.depth_padded;
@@ -98,7 +98,7 @@ void run_image(ByteConvPlan& plan, const uint8_t* image, T* out) {
   }
 }
 
-// Signed filters, and in the bias what the zero points add whatever the input is.
+// Converts filters to signed values, and adds to the bias the constant contributions of the zero points.
 void take_filters(ByteConvPlan& plan, const ir::Tensor& filter) {
   std::vector<int8_t> values(filter.data.size());
   std::transform(filter.data.begin(), filter.data.end(), values.begin(),
@@ -113,7 +113,7 @@ void take_filters(ByteConvPlan& plan, const ir::Tensor& filter) {
   }
 }
 
-// What is in the window and the output's stage of the plan is there.
+// Requires the plan's window and output stage to be set.
 Result<KernelPtr> make_byte_kernel(const Context& c, ByteConvPlan plan, size_t batches) {
   const ir::Tensor &input = c.input(0), &filter = c.input(1);
   const bool is_signed = input.dtype == ir::DType::int8;
@@ -123,7 +123,7 @@ Result<KernelPtr> make_byte_kernel(const Context& c, ByteConvPlan plan, size_t b
   plan.depth = elem_count(filter) / plan.channels_out;
   plan.depth_padded = align_up(plan.depth, byte_gemm::kDepthAlign);
   take_filters(plan, filter);
-  // A strip of windows that stays in the second-level cache.
+  // A strip of windows that fits in the second-level cache.
   constexpr size_t kStripBytes = 256 * 1024;
   plan.strip_px = std::clamp<size_t>(kStripBytes / plan.depth_padded, 12, 192);
   plan.rows.resize(plan.strip_px * plan.depth_padded + kCopyBytes);
@@ -157,7 +157,7 @@ Result<KernelPtr> prepare_byte_conv_2d(const Context& c) {
   return make_byte_kernel(c, std::move(plan), dim(input, 0));
 }
 
-// A convolution of 1x1 over one row of pixels.
+// FULLY_CONNECTED as a 1x1 convolution over one row of pixels.
 Result<KernelPtr> prepare_byte_fully_connected(const Context& c) {
   ByteConvPlan plan;
   plan.channels_in = dim(c.input(1), 1);

@@ -1,4 +1,4 @@
-// Comparisons, logic, and SELECT: what computes with or by booleans.
+// Comparisons, logic, and SELECT: ops that compute booleans or select by them.
 #include <algorithm>
 #include <functional>
 
@@ -40,7 +40,7 @@ ScaledTable scaled_table(const ir::Tensor& tensor) {
   return table;
 }
 
-// How two values stand to each other: one bit. A comparison is the set of those for which it is true.
+// The order of two values, as one bit. A comparison is the set of orders for which it is true.
 enum Order : unsigned { kLess = 1, kEqual = 2, kGreater = 4, kUnordered = 8 };
 struct IsOneOf {
   unsigned orders;
@@ -53,7 +53,7 @@ struct IsOneOf {
 Result<KernelPtr> quantized_comparison(const Context& c, IsOneOf f) {
   for (size_t i : {0, 1}) {
     SK_TRY(c.need_quantized(c.input(i)));
-    // TFLite's multiplier is below 1.
+    // TFLite requires a multiplier below 1.
     if (c.input(i).quant.scale() >= 1) return c.unsupported("scale {}", c.input(i).quant.scale());
   }
   return boolean_kernel(c, scaled_table(c.input(0)), scaled_table(c.input(1)), f);
@@ -74,7 +74,7 @@ Result<KernelPtr> logic(const Context& c, F f) {
   return boolean_kernel(c, load_value<bool>, load_value<bool>, f);
 }
 
-// Which element of an operand each output element takes: all operands repeated to the output's shape.
+// The element of an operand that each output element reads: operands are repeated to the output's shape.
 std::vector<uint32_t> repeated_indices(const ir::Shape& operand, const ir::Shape& output) {
   ir::Shape shape = operand;
   shape.dims.insert(shape.dims.begin(), output.dims.size() - shape.dims.size(), 1);
@@ -116,7 +116,7 @@ Result<KernelPtr> prepare_select(const Context& c) {
   constexpr size_t kMaxElems = size_t{1} << 28;
   if (elem_count(c.output()) > kMaxElems) return c.unsupported("{} elements are too many", elem_count(c.output()));
   ir::Shape condition = c.input(0).shape;
-  // SELECT's list of conditions is one for each row, not for each column.
+  // SELECT's list of conditions has one per row, not per column.
   const bool by_row = c.op().kind == ir::OpKind::select && condition != output && condition.rank() == 1;
   if (by_row) condition.dims.resize(output.dims.size(), 1);
   return make_kernel([bytes, which = repeated_indices(condition, output),

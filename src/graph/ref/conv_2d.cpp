@@ -1,4 +1,4 @@
-// CONV_2D, 8-bit: which kernel, and the one for any CPU.
+// CONV_2D, 8-bit: choice of the kernel, and the kernel for any CPU.
 #include "graph/ref/conv_rows.h"
 #include "graph/ref/hybrid.h"
 #include "simd/byte_gemm.h"
@@ -17,7 +17,7 @@ Result<ConvRows> ConvRows::of(const Context& c) {
   plan.depth = dim(filter, 1) * dim(filter, 2) * plan.group_in;
   plan.depth_padded = align_up(plan.depth, gemm::kDepthAlign);
   plan.filters = widen_rows(filter, plan.channels_out, plan.depth, plan.depth_padded);
-  // A strip of windows that stays in the second-level cache.
+  // A strip of windows that fits in the second-level cache.
   constexpr size_t kStripBytes = 256 * 1024;
   plan.strip_px = std::clamp<size_t>(kStripBytes / (plan.depth_padded * sizeof(int16_t)), 8, 256);
   plan.rows.resize(plan.strip_px * plan.depth_padded);

@@ -1,6 +1,6 @@
-// The windows of a convolution as rows of int16 (im2col), strip by strip, multiplied with its filters.
+// The windows of a convolution as rows of int16 (im2col), strip by strip, multiplied by its filters.
 // Called by the convolutions with 8-bit weights, which define how the sums are used.
-// Must not know: what sums become.
+// Must not know: the use of the sums.
 #pragma once
 
 #include <algorithm>
@@ -18,16 +18,16 @@ struct ConvRows {
   int32_t input_zero_point = 0;
   size_t channels_in = 0, channels_out = 0;
   size_t groups = 1, group_in = 0, group_out = 0;
-  size_t depth = 0, depth_padded = 0;  // elements of a window of one group
+  size_t depth = 0, depth_padded = 0;  // elements in a window of one group
   std::vector<int16_t> filters;        // [channels_out][depth_padded], each row in the order ky, kx, channel
   size_t strip_px = 0;
   // Scratch, reused by every run.
   std::vector<int16_t> rows;  // [strip_px][depth_padded]
   std::vector<int32_t> sums;  // [strip_px][channels_out]
 
-  // Of the CONV_2D of `c`, whose filter is a constant of 8 bits.
+  // For the CONV_2D of `c`, whose filter is an 8-bit constant.
   static Result<ConvRows> of(const Context& c);
-  // finish(sums, first output pixel, count) for each strip of one image; sums are [count][channels_out].
+  // Calls finish(sums, first output pixel, count) for each strip of one image; sums are [count][channels_out].
   template <typename T, typename Finish>
   void run(const T* image, Finish finish);
 
@@ -38,7 +38,7 @@ struct ConvRows {
   void gather_strip(const T* image, size_t first, size_t count, size_t group);
 };
 
-// Writes the window of output pixel (y, x): padding is the zero point, which is 0 once it is subtracted.
+// Writes the window of output pixel (y, x). Padding is the zero point, which is 0 after its subtraction.
 template <typename T>
 void ConvRows::gather_window(const T* image, size_t y, size_t x, size_t group, int16_t* row) const {
   const Window& w = window;
@@ -48,7 +48,7 @@ void ConvRows::gather_window(const T* image, size_t y, size_t x, size_t group, i
     for (int32_t kx = 0; kx < w.kernel_w;) {
       const int32_t in_x = w.input_col(x, kx);
       const bool inside = w.has_row(in_y) && w.has_col(in_x);
-      // Neighbouring columns are contiguous when nothing is between them.
+      // Adjacent columns are contiguous without dilation and groups.
       const bool together = w.dilation_w == 1 && groups == 1;
       const int32_t take = inside && together ? std::min(w.kernel_w - kx, w.input_w - in_x) : 1;
       const size_t count = n * static_cast<size_t>(take);
@@ -63,7 +63,7 @@ void ConvRows::gather_window(const T* image, size_t y, size_t x, size_t group, i
   }
 }
 
-// Output pixels [first, first + count) of one image, row-major.
+// Gathers output pixels [first, first + count) of one image, row-major.
 template <typename T>
 void ConvRows::gather_strip(const T* image, size_t first, size_t count, size_t group) {
   if (window.is_identity() && groups == 1 && depth == depth_padded) {

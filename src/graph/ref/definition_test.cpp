@@ -1,5 +1,5 @@
-// Kernels against results that are written out: small cases of each definition where bugs hide. Ties, negative numbers
-// and axes, batches, rows that are repeated, limits. Inputs and outputs have their values in the text.
+// Kernels against explicit results: small cases of each definition where bugs are likely. Ties, negative numbers and
+// axes, batches, repeated rows, limits. Inputs and outputs have their values in the text.
 #include "graph/ref/testing/definition.h"
 
 #include <gtest/gtest.h>
@@ -331,7 +331,7 @@ op 0 PRELU in=[0 1] out=[2])",
 
 TEST(Definition, WhatHasNoneIsRefused) {
   struct Row {
-    const char *text, *find, *refused, *reason;  // taken as it is
+    const char *text, *find, *refused, *reason;  // accepted as it is
   };
   const char* const kProduct = R"(tensor 0 "a" int8 2 scale=0.5 const=[1 2]
 tensor 1 "b" int8 2 scale=0.25 const=[1 4]
@@ -409,7 +409,7 @@ op 0 EXP in=[0] out=[1])";
   }
 }
 
-// Two boxes that overlap by a half of each, one apart; the first column of the scores is the background.
+// Two boxes that overlap by half of each, and one apart; the first column of the scores is the background.
 constexpr const char* kBoxes = R"(tensor 0 "boxes" float32 1x3x4 const=[0 0 0 0 5 0 0 0 0 0 0 0]
 tensor 1 "scores" float32 1x3x3 const=[0.9 0.5 0.25 0.9 0.75 0.125 0.9 0.25 0.625]
 tensor 2 "anchors" float32 3x4 const=[0 0 2 1 0 0 2 1 8 0 2 1]
@@ -421,8 +421,8 @@ inputs 0 1
 outputs 3 4 5 6
 op 0 TFLite_Detection_PostProcess in=[0 1 2] out=[3 4 5 6] num_classes=2 y_scale=10 x_scale=10 h_scale=5 w_scale=5 )";
 
-// A score must be above the limit; boxes are taken by their score, what overlaps one that was taken by more than half
-// is not.
+// A score must be above the limit. Boxes are chosen by their score; boxes that overlap a chosen one by more than half
+// are not.
 TEST(Definition, OfSuppression) {
   for (const auto& [scores, limit, found, count] :
        {std::array{"0.5 0.75 0.25", "0.5", "1 0 0", "1"}, std::array{"0.5 0.75 0.25", "0.25", "1 0 0", "2"},
@@ -465,7 +465,7 @@ TEST(Definition, OfDetections) {
       {"1x3x4 const=[0 -0.5 2 0.5 7 -0.5 9 0.5 0 0 0 0]", "1x3 const=[0 1 0]", "1x3 const=[0.75 0.625 0]", "2",
        "max_detections=3 max_classes_per_detection=1 iou_threshold=0.3 score_threshold=0.25 regular_nms=true "
        "detections_per_class=1"}};
-  // A box that holds a half of another: just what may be.
+  // A box that contains half of another: exactly the limit.
   expect_values(R"(tensor 0 "boxes" float32 1x2x4 const=[0 10 0 0 0 10 0 0]
 tensor 1 "scores" float32 1x2x1 const=[0.75 0.5]
 tensor 2 "anchors" float32 2x4 const=[0 0 2 1 0.5 0 1 1]

@@ -1,6 +1,6 @@
-// DEPTHWISE_CONV_2D, 8-bit: rows of the image are widened as they are needed, with their padding, so that each tap of a
-// window is the same distance away for all pixels of a row. A depth multiplier is resolved when a row is widened: each
-// input channel is repeated, so that input and output channels match one to one.
+// DEPTHWISE_CONV_2D, 8-bit: rows of the image are widened on demand, with their padding, so that each tap of a window
+// has the same offset for all pixels of a row. A depth multiplier is applied when a row is widened: each input channel
+// is repeated, so that input and output channels match one to one.
 #include <algorithm>
 
 #include "graph/ref/hybrid.h"
@@ -15,15 +15,15 @@ struct DepthwisePlan {
   Window window;
   int32_t input_zero_point = 0;
   size_t channels = 0, multiplier = 1;  // output channels; output channels per input channel
-  std::vector<int32_t> kernel_cols;     // those that are within the image for some pixel
-  int32_t first_col = 0;                // of a widened row; may be before the image
+  std::vector<int32_t> kernel_cols;     // columns that are within the image for some pixel
+  int32_t first_col = 0;                // first column of a widened row; may be before the image
   size_t row_elems = 0;
   depthwise::Filter filter;
   // Scratch, reused by every run.
   size_t slots = 0;                  // input row y is in slot y % slots
-  std::vector<int16_t> rows;         // [slots + 1][row_elems]; the last one is that of rows outside of the image
+  std::vector<int16_t> rows;         // [slots + 1][row_elems]; the last slot is for rows outside of the image
   std::vector<int32_t> row_in_slot;  // [slots]
-  std::vector<const int16_t*> taps;  // of a row of output pixels
+  std::vector<const int16_t*> taps;  // for a row of output pixels
 
   const int16_t* row_outside() const { return rows.data() + slots * row_elems; }
 };
@@ -75,7 +75,7 @@ void run_image(DepthwisePlan& plan, const T* image, T* out) {
   }
 }
 
-// Columns of the kernel that see the image, however far apart a dilation puts them, and what a widened row needs.
+// Finds the columns of the kernel that overlap the image, with any dilation, and the size of a widened row.
 void place_columns(DepthwisePlan& plan) {
   const Window& w = plan.window;
   const int32_t across = (w.output_w - 1) * w.stride_w;

@@ -1,5 +1,5 @@
-// TFLite_Detection_PostProcess: boxes from their encodings around anchors, then non-maximum suppression, over the best
-// classes of each box (fast) or class by class (regular).
+// TFLite_Detection_PostProcess: decodes boxes from their offsets to anchors, then non-maximum suppression, over the
+// best classes of each box (fast) or for each class (regular).
 #include <algorithm>
 #include <numeric>
 
@@ -15,7 +15,7 @@ struct Box {
 struct DetectionPlan {
   ir::DetectionAttrs attrs;
   size_t boxes = 0, encoding = 4,
-         columns = 0;  // values of an encoding; scores of a box, the background first if it is there
+         columns = 0;  // values of an encoding; scores of a box, including the background (first) if present
   std::vector<float> anchors;
 
   size_t classes() const { return static_cast<size_t>(attrs.num_classes); }
@@ -25,12 +25,12 @@ struct DetectionPlan {
 struct Detection {
   size_t box = 0, label = 0;
   float score = 0;
-  size_t slot = 0;  // place in the output
+  size_t slot = 0;  // index in the output
 };
 
 struct Detections {
   std::vector<Detection> list;
-  size_t count = 0;  // as reported: boxes, however many classes each has
+  size_t count = 0;  // reported count: boxes, whatever their number of classes
 };
 
 std::vector<float> real_values(const ir::Tensor& tensor, std::span<const uint8_t> bytes) {
@@ -75,7 +75,7 @@ float overlap(const Box& a, const Box& b) {
   return h * w / (area_a + area_b - h * w);
 }
 
-// Indices of `scores`, the largest first, equal ones in order; the first `count` of them are right.
+// Indices of `scores`, the largest first, equal scores in order; only the first `count` are sorted.
 std::vector<size_t> best_first(const std::vector<float>& scores, size_t count) {
   std::vector<size_t> order(scores.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -86,7 +86,7 @@ std::vector<size_t> best_first(const std::vector<float>& scores, size_t count) {
   return order;
 }
 
-// Which boxes stay, the best first: those above the threshold that overlap no better one too much.
+// Indices of the boxes that stay, the best first: those above the threshold without too much overlap with a better one.
 std::vector<size_t> suppress(const DetectionPlan& plan, const std::vector<Box>& boxes, const std::vector<float>& scores,
                              size_t count_max) {
   std::vector<size_t> kept;
@@ -100,7 +100,7 @@ std::vector<size_t> suppress(const DetectionPlan& plan, const std::vector<Box>& 
   return kept;
 }
 
-// Over the best score of each box; each box that stays is reported with its best classes.
+// Compares the best score of each box; each box that stays is reported with its best classes.
 Detections fast(const DetectionPlan& plan, const std::vector<Box>& boxes, const float* scores) {
   const auto slots = static_cast<size_t>(plan.attrs.max_classes_per_detection);
   const size_t classes = std::min(slots, plan.classes());
@@ -122,7 +122,7 @@ Detections fast(const DetectionPlan& plan, const std::vector<Box>& boxes, const 
   return found;
 }
 
-// Class by class; of all that stay, the best.
+// Suppresses within each class, then keeps the best of all.
 Detections regular(const DetectionPlan& plan, const std::vector<Box>& boxes, const float* scores) {
   std::vector<Detection> found;
   for (size_t label = 0; label < plan.classes(); ++label) {
@@ -138,7 +138,7 @@ Detections regular(const DetectionPlan& plan, const std::vector<Box>& boxes, con
   return {found, found.size()};
 }
 
-// What is not found is 0.
+// Unused entries are 0.
 void write(const std::vector<Box>& boxes, const Detections& found, std::array<std::span<float>, 4> out) {
   for (const std::span<float> values : out) std::fill(values.begin(), values.end(), 0.0F);
   for (const Detection& detection : found.list) {

@@ -1,4 +1,4 @@
-// Ops whose result is known from shapes and constants: RANK, BROADCAST_ARGS, RANGE, WHERE.
+// Ops whose result depends only on shapes and constants: RANK, BROADCAST_ARGS, RANGE, WHERE.
 #include <algorithm>
 
 #include "graph/ref/indices.h"
@@ -7,7 +7,7 @@
 namespace skillet::ref {
 namespace {
 
-// An output that is the same at every run.
+// An output that is the same in every run.
 template <typename T>
 KernelPtr values_kernel(const Context& c, std::vector<T> values) {
   return make_kernel([values = std::move(values), out = c.output_index()](Tensors t) {
@@ -26,7 +26,7 @@ KernelPtr range_kernel(const Context& c) {
   std::vector<T> values(elem_count(c.output()));
   for (size_t i = 0; i < values.size(); ++i) {
     values[i] = value;
-    if (i + 1 < values.size()) value += delta;  // below the limit: no overflow
+    if (i + 1 < values.size()) value += delta;  // not added after the last value: no overflow
   }
   return values_kernel(c, std::move(values));
 }
@@ -43,7 +43,7 @@ Result<KernelPtr> prepare_broadcast_args(const Context& c) {
                       b_size = elem_count(c.input(1)), a = c.input_index(0), b = c.input_index(1),
                       out = c.output_index()](Tensors t) -> Result<void> {
     const size_t rank = std::max(a_size, b_size);
-    for (size_t i = 0; i < rank; ++i) {  // from the last one on
+    for (size_t i = 0; i < rank; ++i) {  // from last to first
       const int64_t x = i < a_size ? load_index(type, t[a], a_size - 1 - i) : 1;
       const int64_t y = i < b_size ? load_index(type, t[b], b_size - 1 - i) : 1;
       if (x != y && x != 1 && y != 1) {

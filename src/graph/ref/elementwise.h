@@ -1,4 +1,4 @@
-// Kernels of two operands with broadcast, made of a function of two elements.
+// Kernels of two operands with broadcast, built from a function of two elements.
 // Called by elementwise ops of two operands.
 // Must not know: the arithmetic of single ops.
 #pragma once
@@ -8,7 +8,7 @@
 
 namespace skillet::ref {
 
-// f(a, b) for every pair; operands are loaded bytewise because constants may be at any address.
+// f(a, b) for every pair; operands are loaded bytewise because constants may be unaligned.
 template <typename T, typename F>
 KernelPtr elementwise(const Context& c, F f) {
   return make_kernel([f, broadcast = Broadcast(c.input(0).shape, c.input(1).shape), a = c.input_index(0),
@@ -21,13 +21,13 @@ KernelPtr elementwise(const Context& c, F f) {
           to[i] = f(load_le<T>(from_a + i * step_a * sizeof(T)), load_le<T>(from_b + i * step_b * sizeof(T)));
         }
       };
-      // A loop with both known is one that the compiler makes vectors of.
+      // The compiler vectorizes the loop if both steps are known.
       a_step == 1 && b_step == 1 ? row(1, 1) : row(a_step, b_step);
     });
   });
 }
 
-// The same of operands of one of these types.
+// The same for operands of one of these types.
 template <typename... Ts, typename F>
 Result<KernelPtr> elementwise_of(const Context& c, F f) {
   return with_one_of<Ts...>(c, c.input(0).dtype, [&](auto type) { return elementwise<decltype(type)>(c, f); });

@@ -21,7 +21,7 @@ int16_t shift_left(int16_t x, int amount) {
   return static_cast<int16_t>(std::clamp<int64_t>(int64_t{x} * (int64_t{1} << amount), kMin, kMax));
 }
 
-// A Q31 constant in 16 bits.
+// Converts a Q31 constant to 16 bits.
 constexpr int16_t narrow(int32_t q31) { return static_cast<int16_t>((int64_t{q31} + (1 << 15)) >> 16); }
 
 // exp(a) for a in [-1/4, 0), both Q15: a Taylor series around -1/8.
@@ -47,7 +47,7 @@ int16_t exp_on_negative_values(int16_t x, int integer_bits) {
   for (int k = -2; k < std::min(integer_bits, 5); ++k) {
     if ((remainder & (1 << (fractional_bits + k))) != 0) result = mul(result, narrow(kPowers[k + 2]));
   }
-  // From here on the result is 0; it would need bits that the remainder does not have.
+  // Below this limit the result is 0; the remainder lacks the bits to compute it.
   if (integer_bits > 5 && x < -(1 << (fractional_bits + 5))) result = 0;
   return result;
 }
@@ -76,7 +76,7 @@ int16_t fixed_logistic(int16_t x, int integer_bits) {
 
 int16_t fixed_tanh(int16_t x, int integer_bits) {
   if (x == 0) return 0;
-  // exp(-2 |x|): the same bits, with one integer bit more.
+  // exp(-2 |x|): the same bits as x, with one more integer bit.
   const int16_t e = exp_on_negative_values(x > 0 ? wrap(-x) : x, integer_bits + 1);
   const int16_t magnitude = shift_left(wrap(two_over_one_plus(e) - (1 << 13)), 2);
   return x > 0 ? magnitude : wrap(-magnitude);

@@ -1,4 +1,4 @@
-// Sigmoid and tanh of all 16-bit values, with each number of integer bits, against those of the C library.
+// Sigmoid and tanh of all 16-bit values, for each number of integer bits, against the C library.
 #include "graph/ref/fixed_int16.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ Errors errors_of(Fixed&& fixed, Real&& real, int integer_bits) {
   return out;
 }
 
-// What the formula misses by, measured; a constant that is off by 2^-13 misses by more.
+// Measured error of the formula; a constant that is wrong by 2^-13 gives a larger error.
 constexpr double kMostOfSigmoid = 6.8, kMostOfTangent = 12.1;
 constexpr struct {
   double sigmoid, tangent;
@@ -58,7 +58,7 @@ TEST(FixedInt16, IsSymmetric) {
   }
 }
 
-// As TFLite's kernel: beyond the bits of the type a shift leaves -1 or 1.
+// As in TFLite's kernel: a shift beyond the bits of the type leaves -1 or 1.
 TEST(HardSwish, LeavesASignOfWhatIsShiftedBeyondItsBits) {
   for (const auto& [value, exponent, wanted] :
        {std::array{64, -15, 0}, {-64, -15, 0}, {64, -16, 1}, {-64, -16, -1}, {0, -16, 1}}) {

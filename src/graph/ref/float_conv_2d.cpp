@@ -1,5 +1,5 @@
-// CONV_2D, DEPTHWISE_CONV_2D and TRANSPOSE_CONV in float32: plain loops. Sums run in the order of TFLite's reference
-// kernels, those of all output channels of a pixel side by side.
+// CONV_2D, DEPTHWISE_CONV_2D and TRANSPOSE_CONV in float32: plain loops. Sums are in the order of TFLite's reference
+// kernels, for all output channels of a pixel in parallel.
 #include <algorithm>
 
 #include "graph/ref/float_weights.h"
@@ -28,7 +28,7 @@ namespace {
 struct FloatConvPlan {
   Window window;
   size_t batches = 0, channels_in = 0, channels_out = 0;
-  size_t group_in = 0, group_out = 0;  // input channels that an output channel sees; output channels that share them
+  size_t group_in = 0, group_out = 0;  // input channels that an output channel reads; output channels that share them
   bool filter_hwc = false;             // depthwise order 1HWC, else OHWI
   FloatWeights filter, bias;
   FloatRange range;
@@ -48,7 +48,7 @@ void order_filter(FloatConvPlan& plan, const float* filter) {
   }
 }
 
-// What one input pixel adds to the sums of all output channels.
+// Adds the contribution of one input pixel to the sums of all output channels.
 void add_tap(FloatConvPlan& plan, const float* pixel, const float* weights) {
   float* sums = plan.sums.data();
   const size_t channels = plan.channels_out, group_out = plan.group_out;
@@ -91,13 +91,13 @@ void run_float_conv(FloatConvPlan& plan, Tensors t, const float* in, float* out)
 }
 
 struct FloatTransposePlan {
-  Window window;  // of the convolution that this one transposes
+  Window window;  // of the forward convolution
   size_t batches = 0, depth = 0, channels = 0;
   FloatWeights filter, bias;  // filter [channels][kernel_h][kernel_w][depth]
   FloatRange range;
 };
 
-// Adds what one input pixel gives to each output pixel under the filter, channel by channel.
+// Adds one input pixel's contribution to each output pixel that the filter covers, channel by channel.
 void scatter(const FloatTransposePlan& plan, const float* filter, const float* pixel, size_t y, size_t x, float* out) {
   const Window& w = plan.window;
   const auto width = static_cast<size_t>(w.kernel_w), taps = static_cast<size_t>(w.kernel_h) * width;

@@ -1,4 +1,4 @@
-// Weights or a bias in float32: constant, or made by an op before, as a DEQUANTIZE that unpacks weights of 16 bits.
+// Weights or a bias in float32: constant, or computed by a previous op, e.g. a DEQUANTIZE of 16-bit weights.
 // Called by the float kernels with weights.
 // Must not know: windows.
 #pragma once
@@ -9,12 +9,12 @@ namespace skillet::ref {
 
 class FloatWeights {
  public:
-  // Of an operand of `c`; `count` zeros where it is left out.
+  // Loads an operand of `c`; `count` zeros if it is left out.
   static Result<FloatWeights> of(const Context& c, size_t input, size_t count);
   const float* in(Tensors t) const { return values_.empty() ? elements<const float>(t[tensor_]) : values_.data(); }
 
  private:
-  std::vector<float> values_;  // constants are in model files at any address
+  std::vector<float> values_;  // copies, because constants may be unaligned in model files
   size_t tensor_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// GATHER and GATHER_ND: slices of a tensor, picked by indices that are checked at run time. ONE_HOT: the reverse.
+// GATHER and GATHER_ND: slices of a tensor, selected by indices that are checked at run time. ONE_HOT: the reverse.
 #include <algorithm>
 
 #include "graph/ref/indices.h"

@@ -32,7 +32,7 @@ int16_t saturating_shift_left(int16_t value, int amount) {
   return static_cast<int16_t>(std::clamp<int64_t>(shifted, kMin16, kMax16));
 }
 
-// x / 2^exponent, rounded to nearest. Beyond the bits of the type TFLite's mask is all ones: what is left is a sign.
+// x / 2^exponent, rounded to nearest. Beyond the bits of the type TFLite's mask is all ones: only the sign remains.
 int16_t divide_by_pot(int16_t x, int exponent) {
   constexpr int kBits = 15;
   if (exponent > kBits) return x < 0 ? -1 : 1;
@@ -57,8 +57,8 @@ HardSwish hard_swish_params(const ir::Quant& input, const ir::Quant& output) {
 int32_t hard_swish(const HardSwish& params, int32_t value) {
   const auto hires = static_cast<int16_t>((value - params.input_zero_point) * 128);
   const int16_t preshift = rounding_doubling_high_mul(hires, params.output_multiplier);
-  // x / 3 saturated to [-1, 1): all but the last bit is shifted before the multiplication, where saturation is
-  // harmless.
+  // x / 3 saturated to [-1, 1): all but the last bit is shifted before the multiplication, where saturation does no
+  // harm.
   int16_t reluish = hires;
   const int exponent = params.reluish_exponent;
   if (exponent > 0) reluish = saturating_shift_left(reluish, exponent - 1);

@@ -15,7 +15,7 @@ void quantize_by(const float* in, size_t count, float by, float zero, float low,
   constexpr float kHigh = 127, kHalf = 0.5F;
   for (size_t i = 0; i < count; ++i) {
     float value = zero + in[i] * by;
-    value = low < value ? value : low;  // also what is no number
+    value = low < value ? value : low;  // NaN becomes `low` too
     value = value < kHigh ? value : kHigh;
     const auto whole = static_cast<int32_t>(value);
     const float rest = value - static_cast<float>(whole);
@@ -23,7 +23,7 @@ void quantize_by(const float* in, size_t count, float by, float zero, float low,
   }
 }
 
-// The zero point of the end of the range at which it is the more exact, as TFLite chooses it.
+// The zero point computed at the end of the range where it is more exact, as in TFLite.
 int32_t nudged_zero_point(double least, double most, double scale) {
   constexpr double kLow = -128, kHigh = 127;
   const double below = least / scale, above = most / scale;
@@ -37,7 +37,7 @@ struct Extremes {
 };
 Extremes extremes(const float* in, size_t count) {
   Extremes found{.least = in[0], .most = in[0]};
-  float all = 0;  // times zero: no number where one is not finite
+  float all = 0;  // sum of values times zero: NaN if one is not finite
   for (size_t i = 0; i < count; ++i) {
     found.least = in[i] < found.least ? in[i] : found.least;
     found.most = in[i] > found.most ? in[i] : found.most;
@@ -165,7 +165,7 @@ struct HybridDepthwise {
   std::vector<int8_t> filter;  // [taps][channels]
   std::vector<int32_t> filter_sums;
   // Scratch.
-  std::vector<int8_t> image, spread;  // quantized; each input channel as often as it has output channels
+  std::vector<int8_t> image, spread;  // quantized image; input channels repeated for their output channels
   std::vector<int8_t> outside;        // a pixel of padding
   std::vector<const int8_t*> pixels;
   std::vector<int32_t> sums, totals;

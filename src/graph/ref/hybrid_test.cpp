@@ -1,5 +1,5 @@
-// Float operations with int8 weights. Where quantizing the input loses nothing they are the float operation with the
-// same weights; what is lost where it does is written out.
+// Float operations with int8 weights. Where quantizing the input is exact, they equal the float operation with the same
+// weights; where it is not, the tests contain the expected values.
 #include "graph/ref/hybrid.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ struct Case {
   const char* name;
   ir::OpKind kind;
   ir::Attrs attrs;
-  ir::Shape input, filter;  // of batches, or rows
+  ir::Shape input, filter;  // batches, or rows
   int32_t channel_axis;
   bool per_channel, symmetric, has_bias = true;
 };
@@ -55,7 +55,7 @@ Bytes bytes_of(const std::vector<T>& values) {
   return {from, from + values.size() * sizeof(T)};
 }
 
-// Steps of a quarter, of which each image or row has both ends, so that its bytes are the values.
+// Steps of a quarter. Each image or row contains both ends, so that its bytes are the values.
 std::vector<float> exact_input(const Case& one, std::mt19937& random) {
   const auto images = static_cast<size_t>(one.input.dims[0]);
   const size_t count = static_cast<size_t>(one.input.elems()) / images;
@@ -73,13 +73,13 @@ std::vector<float> exact_input(const Case& one, std::mt19937& random) {
   return values;
 }
 
-// The operation with weights of bytes, or with the floats that they mean; the weights and the bias are random.
+// The operation with weights as bytes, or with the floats that they represent; the weights and the bias are random.
 Bytes result(const Case& one, bool hybrid, const std::vector<float>& input, uint32_t seed) {
   std::mt19937 random(seed);
   const auto channels = static_cast<size_t>(one.filter.dims[static_cast<size_t>(one.channel_axis)]);
   std::vector<float> scales(one.per_channel ? channels : 1);
   for (float& scale : scales) scale = std::ldexp(1.0F, -static_cast<int>(random() % 5));
-  if (one.per_channel) scales[1] = scales[0] / 2;  // not the same by chance
+  if (one.per_channel) scales[1] = scales[0] / 2;  // not equal by chance
   const bool is_last = one.channel_axis != 0;
   const auto count = static_cast<size_t>(one.filter.elems());
   std::vector<int8_t> weights;

@@ -1,6 +1,6 @@
-// Indices that an op reads when it runs: loaded from any of their types, and refused where they point outside.
-// Called by ops that pick or place values by index.
-// Must not know: what is picked.
+// Indices that an op reads at run time: loaded from any of their types, with an error if out of range.
+// Called by ops that select or place values by index.
+// Must not know: the selected values.
 #pragma once
 
 #include <string>
@@ -17,12 +17,12 @@ inline int64_t load_index(ir::DType dtype, std::span<const uint8_t> indices, siz
 
 inline bool is_inside(int64_t index, size_t size) { return index >= 0 && static_cast<size_t>(index) < size; }
 
-// `op` as Context::describe() has it.
+// `op` is the result of Context::describe().
 inline Error outside(const std::string& op, int64_t index, size_t size) {
   return error(ErrorCode::out_of_range, "{}: index {} is outside a dimension of {}", op, index, size);
 }
 
-// Tuples of indices into the first dimensions of a tensor, each of which picks a slice of it.
+// Tuples of indices into the first dimensions of a tensor. Each tuple selects a slice of it.
 struct IndexTuples {
   std::string op;
   ir::DType type = ir::DType::int32;
@@ -41,7 +41,7 @@ struct IndexTuples {
     for (size_t i = dims.size(); i-- > 0; stride *= dims[i]) strides[i] = stride;
   }
 
-  // The first element of the slice that tuple `i` picks.
+  // The first element of the slice that tuple `i` selects.
   Result<size_t> place(std::span<const uint8_t> indices, size_t i) const {
     size_t at = 0;
     for (size_t k = 0; k < dims.size(); ++k) {

@@ -10,15 +10,15 @@ namespace {
 
 int16_t saturated(int32_t value, Range range) { return static_cast<int16_t>(std::clamp(value, range.min, range.max)); }
 
-// The power of two that a scale is, where it is one.
+// The exponent of a scale that is a power of two; else nothing.
 std::optional<int> exponent_of(const ir::Tensor& tensor) {
   int exponent = 0;
   if (std::frexp(tensor.quant.scale(), &exponent) != 0.5F) return std::nullopt;
   return exponent - 1;
 }
 
-// By how many bits each operand is shifted down, where all scales are powers of two, one operand has the output's and
-// the other one no larger one.
+// Right shift of each operand, if all scales are powers of two, one operand has the output's scale, and the other scale
+// is not larger.
 struct Shifts {
   int a = 0, b = 0;
 };
@@ -43,7 +43,7 @@ Result<KernelPtr> prepare_int16_sum(const Context& c, bool subtract) {
     };
     return elementwise<int16_t>(c, f);
   }
-  // Both operands are brought to twice the larger scale with 15 more bits, then added.
+  // Both operands are scaled to twice the larger scale with 15 more bits, then added.
   constexpr int kLeftShift = 15;
   const float a_scale = c.input(0).quant.scale(), b_scale = c.input(1).quant.scale();
   const double twice_max = 2 * std::max(a_scale, b_scale);
@@ -59,7 +59,7 @@ Result<KernelPtr> prepare_int16_sum(const Context& c, bool subtract) {
 Result<KernelPtr> prepare_int16_mul(const Context& c) {
   SK_TRY(c.need_int16(2));
   SK_TRY_ASSIGN(const Range range, activation_range(c, c.attrs<ir::ActivationAttrs>().activation, c.output()));
-  // TFLite computes this one in float.
+  // TFLite computes this multiplier in float.
   const auto by = quantize_multiplier(c.input(0).quant.scale() * c.input(1).quant.scale() / c.output().quant.scale());
   return elementwise<int16_t>(
       c, [=](int16_t x, int16_t y) { return saturated(multiply_by_quantized_multiplier(x * y, by), range); });

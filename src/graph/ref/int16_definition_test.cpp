@@ -1,4 +1,4 @@
-// int16 activations, weights that an operation makes, TRANSPOSE_CONV in float: small cases that are written out.
+// int16 activations, computed weights, TRANSPOSE_CONV in float: small cases with explicit results.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -11,7 +11,7 @@ namespace {
 
 TEST(Int16Definition, SumsAreRoundedAsTheirBiasSays) {
   for (const char* text : {
-           // 182 / 4 and -442 / 4: halves up where the bias has 64 bits, else away from zero.
+           // 182 / 4 and -442 / 4: halves round up if the bias has 64 bits, else away from zero.
            R"(tensor 0 "in" int16 1x2 scale=0.5 const=[100 -30]
 tensor 1 "w" int8 2x2 scale=0.5 const=[2 1 -3 4]
 tensor 2 "b" int64 2 scale=0.25 const=[12 -22]
@@ -26,7 +26,7 @@ tensor 3 "out" int16 1x2 scale=1 const=[46 -111]
 inputs 0
 outputs 3
 op 0 FULLY_CONNECTED in=[0 1 2] out=[3])",
-           // 20004 * 0.6 = 12002.4: a multiplier of 16 bits would make 12003 of it.
+           // 20004 * 0.6 = 12002.4: a multiplier of 16 bits would give 12003.
            R"(tensor 0 "in" int16 1x1 scale=0.3 const=[10002]
 tensor 1 "w" int8 1x1 scale=0.5 const=[2]
 tensor 2 "b" int64 1 scale=0.15 const=[0]
@@ -122,7 +122,7 @@ op 0 TRANSPOSE_CONV in=[1 2 0 3] out=[4] padding=valid stride_h=1 stride_w=1)",
     expect_values(text);
 }
 
-// Of any scale, powers of two and what is beside them too: as near as a table of 256 steps comes.
+// For any scale, powers of two and values next to them too: as close as a table of 256 steps allows.
 TEST(Int16Definition, SigmoidsFollowTheFunction) {
   constexpr double kNear = 2;
   for (const float scale :

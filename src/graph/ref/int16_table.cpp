@@ -25,7 +25,7 @@ Int16Table Int16Table::make(Real in_scale, int in_zero_point, Real out_scale, in
     const Real at = in_min + static_cast<Real>(i) * step;
     const Real sample = std::round(f(at) * by);
     const Real line = std::round((f(in_min + static_cast<Real>(i + 1) * step) * by + sample) / 2);
-    // Half of what the line misses in its middle goes to its ends.
+    // Half of the line's error at its middle is corrected at its ends.
     const Real bias = std::round((line - std::round(f(at + half_step) * by)) / 2);
     table.steps_[static_cast<size_t>(i)] = limited(sample - bias);
   }
@@ -49,7 +49,7 @@ int32_t scaled(int16_t value, const SigmoidInput& input) {
   return static_cast<int32_t>((int64_t{value} * input.multiplier + half) >> input.right_shift);
 }
 
-// From a table of steps of 2^bits: the value there times 2^bits.
+// Interpolates in a table with steps of 2^bits; the result is the value times 2^bits.
 int32_t on_line(uint32_t at, int bits, uint32_t beyond) {
   const uint32_t i = at >> bits;
   if (i >= 255) return static_cast<int32_t>(beyond);

@@ -1,5 +1,5 @@
-// Functions of int16 values by tables of 512 steps with straight lines between them, as TFLite computes them; and the
-// logistic function and the hyperbolic tangent, which have a finer table of their own.
+// Functions of int16 values by tables of 512 steps with linear interpolation, as in TFLite; and the logistic function
+// and the hyperbolic tangent, which use a finer table.
 // Called by kernels of int16 activations.
 // Must not know: tensors.
 #pragma once
@@ -15,7 +15,7 @@ namespace skillet::ref {
 
 class Int16Table {
  public:
-  // Of a function of reals; Real is the type that TFLite makes the table in.
+  // Builds the table of a function of reals; TFLite computes the table in float or double.
   static Int16Table of_float(const ir::Quant& in, const ir::Quant& out, const std::function<float(float)>& f);
   static Int16Table of_double(double in_scale, int in_zero_point, double out_scale,
                               const std::function<double(double)>& f);
@@ -23,7 +23,7 @@ class Int16Table {
     const auto i = static_cast<size_t>(256 + (value >> 7));
     return static_cast<int16_t>(steps_[i] + (((steps_[i + 1] - steps_[i]) * (value & 0x7f) + 64) >> 7));
   }
-  // Of each 128th value, and behind the last one.
+  // Values at each 128th input, and one after the last.
   std::span<const int16_t, 513> steps() const { return steps_; }
 
  private:
@@ -32,12 +32,12 @@ class Int16Table {
   std::array<int16_t, 513> steps_{};
 };
 
-// Values of any scale brought to steps of 1 / (3 * 4096): a factor and how far its products are shifted down.
+// Conversion from any scale to steps of 1 / (3 * 4096): a factor, and a right shift of its products.
 struct SigmoidInput {
   int32_t multiplier = 0, right_shift = 0;
 };
 SigmoidInput sigmoid_input(float scale);
-// Results in steps of 1 / 32768.
+// Results are in steps of 1 / 32768.
 int16_t int16_logistic(int16_t value, const SigmoidInput& input);
 int16_t int16_tanh(int16_t value, const SigmoidInput& input);
 

@@ -7,7 +7,7 @@
 namespace skillet::ref {
 namespace {
 
-// Sum of products; runs that fit 32 bits are summed there.
+// Sum of products; short runs are summed in 32 bits.
 int64_t dot(const int16_t* a, const int16_t* b, size_t count) {
   constexpr size_t kFits32Bits = 256;
   int64_t sum = 0;
@@ -32,7 +32,7 @@ struct ConvPlan {
   std::vector<int16_t> row;  // scratch: a window of all channels, group by group
 };
 
-// The window of output pixel (y, x), for each group one after the other.
+// Writes the window of output pixel (y, x), one group after the other.
 void gather_window(ConvPlan& plan, const int16_t* image, size_t y, size_t x) {
   const Window& w = plan.window;
   int16_t* to = plan.row.data();
@@ -107,14 +107,14 @@ void run_depthwise(const DepthwisePlan& plan, const int16_t* in, int16_t* out) {
 }
 
 struct TransposePlan {
-  Window window;  // of the convolution that this one transposes
+  Window window;  // of the forward convolution
   size_t batches = 0, depth = 0, channels = 0;
   std::vector<int16_t> filter;  // [channels][kernel_h][kernel_w][depth]
   WideStage stage;
-  std::vector<int64_t> sums;  // scratch: [our output pixels][channels]
+  std::vector<int64_t> sums;  // scratch: [output pixels of this op][channels]
 };
 
-// Adds what one input pixel gives to each output pixel under the filter.
+// Adds one input pixel's contribution to each output pixel that the filter covers.
 void scatter(TransposePlan& plan, const int16_t* pixel, size_t y, size_t x) {
   const Window& w = plan.window;
   const auto taps = static_cast<size_t>(w.kernel_h) * static_cast<size_t>(w.kernel_w);
@@ -154,7 +154,7 @@ Result<KernelPtr> prepare_int16_conv_2d(const Context& c) {
   return conv_kernel(c, std::move(plan));
 }
 
-// A 1x1 convolution of an image of one row.
+// FULLY_CONNECTED as a 1x1 convolution of an image of one row.
 Result<KernelPtr> prepare_int16_fully_connected(const Context& c) {
   const ir::Tensor& filter = c.input(1);
   const size_t depth = dim(filter, 1), rows = elem_count(c.input(0)) / depth;

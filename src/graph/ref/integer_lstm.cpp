@@ -1,4 +1,4 @@
-// LSTM in integers: 8-bit inputs, weights and outputs, 16-bit cells and gates, as TFLite's 8x8_16.
+// LSTM in integers: 8-bit inputs, weights and outputs, 16-bit cells and gates, like TFLite's 8x8_16.
 #include <algorithm>
 #include <limits>
 
@@ -10,18 +10,18 @@ namespace {
 
 using namespace ir::lstm_operand;
 
-constexpr int kGateIntegerBits = 3;  // gates before their activation are Q3.12
+constexpr int kGateIntegerBits = 3;  // gates are Q3.12 before their activation
 
 int16_t saturate16(int32_t x) { return static_cast<int16_t>(std::clamp<int32_t>(x, INT16_MIN, INT16_MAX)); }
 int8_t saturate8(int32_t x) { return static_cast<int8_t>(std::clamp<int32_t>(x, INT8_MIN, INT8_MAX)); }
 
-// Rows of int8 weights; the bias holds what the zero point of the other operand adds.
+// Rows of int8 weights; the bias includes the contribution of the other operand's zero point.
 struct IntegerRows {
   std::vector<int8_t> weights;
   std::vector<int32_t> bias;
   QuantizedMultiplier by;
 
-  // The sum of row `r` with `x`, scaled.
+  // The scaled sum of row `r` times `x`.
   int32_t dot(size_t r, const int8_t* x) const {
     const size_t depth = weights.size() / bias.size();
     int32_t sum = bias[r];
@@ -32,7 +32,7 @@ struct IntegerRows {
 
 struct IntegerGate {
   IntegerRows input, recurrent;
-  std::vector<int16_t> peephole;  // or none
+  std::vector<int16_t> peephole;  // empty if absent
   QuantizedMultiplier peephole_by;
 
   bool empty() const { return input.bias.empty(); }
@@ -45,7 +45,7 @@ struct IntegerLstm {
   int32_t cell_clip = 0, projection_clip = 0;
   QuantizedMultiplier hidden_by;
   int32_t hidden_zero_point = 0, output_zero_point = 0;
-  IntegerRows projection;  // or none
+  IntegerRows projection;  // empty if absent
 
   void step(const int8_t* input, int8_t* output, int16_t* cell) const;
 
@@ -114,7 +114,7 @@ void IntegerLstm::step(const int8_t* input, int8_t* output, int16_t* cell) const
   }
 }
 
-// An operand of constants; none where it is left out.
+// A constant operand; empty if it is left out.
 template <typename T>
 Result<std::vector<T>> constants(const Context& c, size_t input, ir::DType dtype) {
   if (!c.has_input(input)) return std::vector<T>{};
@@ -124,7 +124,7 @@ Result<std::vector<T>> constants(const Context& c, size_t input, ir::DType dtype
   return c.input(input).values<T>();
 }
 
-// Weights that meet values of `zero_point`; `bias` may be kNoTensor's place.
+// Weights to multiply with values of `zero_point`; `bias` may be an operand that is left out.
 Result<IntegerRows> integer_rows(const Context& c, size_t weights, size_t bias, int32_t zero_point, float scale) {
   IntegerRows rows{.by = quantize_multiplier(static_cast<double>(scale))};
   SK_TRY_ASSIGN(rows.weights, constants<int8_t>(c, weights, ir::DType::int8));
@@ -159,7 +159,7 @@ Result<IntegerGate> integer_gate(const Context& c, size_t index, double cell_sca
   return gate;
 }
 
-// The exponent of the cells' scale, which TFLite demands to be a power of two.
+// The exponent of the cells' scale, which TFLite requires to be a power of two.
 Result<int> cell_exponent(const Context& c) {
   int exponent = 0;
   const float scale = scale_of(c, kCellState);

@@ -22,7 +22,7 @@ QuantizedMultiplier inverse_sqrt(int32_t x) {
   const int pairs = (std::countl_zero(static_cast<uint32_t>(x)) - 1) / 2 - 1;
   shift -= pairs;
   x <<= 2 * pairs;
-  // Newton's method with 3 integer bits; products of three have 9 of them.
+  // Newton's method with 3 integer bits; a product of three values has 9.
   const int32_t half = rounding_divide_by_pot(x >> 1, 1);
   constexpr int32_t kOneAndHalf = (1 << 28) + (1 << 27), kHalfSqrt2 = 1518500250;
   int32_t y = 1 << 28;

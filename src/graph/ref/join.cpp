@@ -1,5 +1,5 @@
-// Ops that join tensors or cut them along one axis: CONCATENATION, PACK, SPLIT, SPLIT_V, UNPACK.
-// Seen from the whole tensor they are all the same: `outer` times, one chunk of each part after the other.
+// Ops that join or split tensors along one axis: CONCATENATION, PACK, SPLIT, SPLIT_V, UNPACK.
+// All have the same structure in the whole tensor: `outer` times, one chunk of each part after the other.
 #include <algorithm>
 #include <cmath>
 
@@ -18,11 +18,11 @@ struct Part {
 
 struct Parts {
   size_t outer = 1;
-  size_t whole = 0;  // tensor
+  size_t whole = 0;  // index of the whole tensor
   std::vector<Part> parts;
 };
 
-// `axis` of the whole tensor, in [0, rank).
+// Requires `axis` of the whole tensor in [0, rank).
 Result<size_t> outer_count(const Context& c, const ir::Tensor& whole, int axis) {
   SK_TRY(c.elem_bytes(whole));
   size_t outer = 1;
@@ -73,7 +73,7 @@ Result<KernelPtr> cut(const Context& c, size_t input, int64_t axis) {
   return cut_kernel(std::move(plan));
 }
 
-// TFLite's ConcatenationWithScaling, all in float.
+// TFLite's ConcatenationWithScaling, computed in float.
 Table rescale_table(const ir::Quant& from, const ir::Quant& to) {
   const float scale = from.scale() * (1.0F / to.scale());
   const float bias = static_cast<float>(-from.zero_point()) * scale;
@@ -85,7 +85,7 @@ Table rescale_table(const ir::Quant& from, const ir::Quant& to) {
   return table;
 }
 
-// uint8 inputs may have their own scales; for other types TFLite demands one quantization.
+// uint8 inputs may have different scales; for other types TFLite requires equal quantization.
 Result<std::optional<Table>> concat_table(const Context& c, size_t i) {
   const ir::Tensor &input = c.input(i), &output = c.output();
   if (!ir::is_8bit(input.dtype) || input.quant == output.quant) return std::optional<Table>{};

@@ -1,4 +1,4 @@
-// What every kernel of graph/ref/ shares: the op at hand with its tensors, refusals that name it, kernels made of a
+// Shared by all kernels of graph/ref/: the current op with its tensors, errors that name it, kernels built from a
 // lambda; at the end, the prepare function of each row of op.def. Called by the files of graph/ref/ only.
 // Must not know: the arithmetic of single ops.
 #pragma once
@@ -46,18 +46,18 @@ class Context {
   Error unsupported(fmt::format_string<Args...> format, Args&&... args) const {
     return refusal(fmt::format(format, std::forward<Args>(args)...));
   }
-  // "op 3 CONV_2D -> 'x'", for errors of kernels that look at values when they run.
+  // "op 3 CONV_2D -> 'x'", for errors of kernels that check values at run time.
   std::string describe() const { return ir::describe_op(graph_, id_); }
-  // Values of an int32 or int64 operand; error when it is not constant.
+  // Values of an int32 or int64 operand; an error if it is not constant.
   Result<std::vector<int64_t>> constant_ints(size_t input) const;
   Result<int64_t> constant_int(size_t input) const;
-  // Bytes of an element; error for types whose elements are no whole bytes.
+  // Bytes of an element; an error for types whose elements are not whole bytes.
   Result<size_t> elem_bytes(const ir::Tensor& tensor) const;
   // Error unless the tensor is 8-bit with one scale and one zero point.
   Result<void> need_quantized(const ir::Tensor& tensor) const;
   // Error unless the tensor is int16 with one scale and the zero point 0.
   Result<void> need_int16(const ir::Tensor& tensor) const;
-  // The same of the first inputs, as many as given, and of the output.
+  // The same for the given number of first inputs, and for the output.
   Result<void> need_quantized(size_t inputs) const;
   Result<void> need_int16(size_t inputs) const;
 
@@ -91,8 +91,8 @@ KernelPtr make_kernel(Run run) {
   return std::make_unique<LambdaKernel<Run>>(std::move(run));
 }
 
-// Contents as elements of T. Only for tensors that are aligned for T: one-byte types, and what Interpreter allocates.
-// Constants are in model files at any address; read them through load_element().
+// Contents as elements of T. Only for tensors that are aligned for T: one-byte types, and tensors that Interpreter
+// allocates. Constants may be unaligned in model files; read them through load_element().
 template <typename T>
 T* elements(std::span<uint8_t> bytes) {
   return reinterpret_cast<T*>(bytes.data());
@@ -102,7 +102,7 @@ T load_element(std::span<const uint8_t> bytes, size_t i) {
   return load_le<T>(bytes.data() + i * sizeof(T));
 }
 
-// The nearest integer; saturates far outside of every 8-bit range, and is 0 for what is no number.
+// The nearest integer; saturates far outside of every 8-bit range, and is 0 for NaN.
 inline int32_t round_to_int(float value) {
   return std::isnan(value) ? 0 : static_cast<int32_t>(std::clamp(std::round(value), -1e6F, 1e6F));
 }
@@ -110,7 +110,7 @@ inline int32_t round_to_int(float value) {
 inline size_t elem_count(const ir::Tensor& tensor) { return static_cast<size_t>(tensor.shape.elems()); }
 inline size_t dim(const ir::Tensor& tensor, int i) { return static_cast<size_t>(tensor.shape[i]); }
 
-// row(in, size, out) for each row of the last axis of operand 0; the output has its shape, and elements of T too.
+// Calls row(in, size, out) for each row of the last axis of operand 0. The output has the same shape and element type.
 template <typename T, typename Row>
 KernelPtr rows_kernel(const Context& c, Row row) {
   const auto size = static_cast<size_t>(c.input(0).shape.back(0));
@@ -133,11 +133,11 @@ auto with_quantized(ir::DType dtype, Body body) {
   return dtype == ir::DType::int16 ? body(int16_t{}) : with_8bit(dtype, body);
 }
 
-// out = table[in], of bytes.
+// out = table[in], for bytes.
 using ByteTable = std::array<uint8_t, 256>;
 KernelPtr look_up_kernel(const Context& c, const ByteTable& table);
 
-// The table of f(value) clamped to the output's type; `value` is what a byte of operand 0 stands for.
+// The table of f(value) clamped to the output's type; `value` is a byte of operand 0 as a number.
 template <typename F>
 ByteTable byte_table_of(const Context& c, F f) {
   const Range range = type_range(c.output().dtype);
@@ -158,7 +158,7 @@ struct FloatRange {
 };
 Result<FloatRange> float_activation_range(const Context& context, ir::Activation activation);
 
-// Output image of a window that slides over an input, and the zeros before its first row or column (TFLite's rule).
+// Rows or columns of padding before the first one, by TFLite's rule.
 int32_t padding_before(ir::Padding padding, int32_t input, int32_t output, int32_t kernel, int32_t stride,
                        int32_t dilation);
 

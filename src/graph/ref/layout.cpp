@@ -1,4 +1,4 @@
-// Ops that move values without computing: RESHAPE and its kin, TRANSPOSE, SLICE, STRIDED_SLICE, PAD, PADV2,
+// Ops that move values without computing: RESHAPE and similar ops, TRANSPOSE, SLICE, STRIDED_SLICE, PAD, PADV2,
 // SPACE_TO_DEPTH, DEPTH_TO_SPACE, SPACE_TO_BATCH_ND, BATCH_TO_SPACE_ND.
 #include <algorithm>
 #include <cstring>
@@ -16,7 +16,7 @@ KernelPtr copy_kernel(const Context& c, StridedCopy copy) {
   });
 }
 
-// The value that stands for zero, as bytes of one element.
+// The value that represents zero, as bytes of one element.
 std::vector<uint8_t> zero_value(const ir::Tensor& tensor, size_t bytes) {
   std::vector<uint8_t> value(bytes);
   if (bytes == 1 && !tensor.quant.empty()) value[0] = static_cast<uint8_t>(tensor.quant.zero_point());
@@ -42,7 +42,7 @@ Result<StridedCopy> pad_copy(const Context& c, size_t bytes) {
 
 bool bit(int32_t mask, size_t i) { return ((static_cast<uint32_t>(mask) >> i) & 1) != 0; }
 
-// One dimension of the input as STRIDED_SLICE walks it.
+// STRIDED_SLICE along one dimension of the input.
 struct Walk {
   int64_t first = 0, step = 1;
   bool in_output = true;
@@ -55,7 +55,7 @@ int64_t first_index(const ir::StridedSliceAttrs& attrs, size_t spec, int64_t beg
   return step > 0 ? std::clamp<int64_t>(begin, 0, size) : std::clamp<int64_t>(begin, -1, size - 1);
 }
 
-// One Walk per dimension of the input. The operands have been checked by ir::verify().
+// One Walk per dimension of the input. ir::verify() has checked the operands.
 Result<std::vector<Walk>> walks(const Context& c) {
   const auto& attrs = c.attrs<ir::StridedSliceAttrs>();
   SK_TRY_ASSIGN(const auto begin, c.constant_ints(1));
@@ -78,7 +78,7 @@ Result<std::vector<Walk>> walks(const Context& c) {
   return result;
 }
 
-// Output dimensions that come from new_axis are 1 and need no axis: sizes are matched by skipping them.
+// Output dimensions from new_axis have size 1 and need no axis: sizes are matched by skipping them.
 std::vector<bool> new_axes(const Context& c) {
   const auto& attrs = c.attrs<ir::StridedSliceAttrs>();
   const size_t specs = elem_count(c.input(1));
@@ -114,7 +114,7 @@ StridedCopy block_copy(const ir::Shape& image, const ir::Shape& deep, int32_t bl
                      bytes);
 }
 
-// The space side and the batch side of SPACE_TO_BATCH_ND; with one spatial dimension the second one is 1.
+// The space side and the batch side of SPACE_TO_BATCH_ND; with only one spatial dimension the second has size 1.
 struct BatchBlocks {
   ir::Shape space, batch;
   std::array<int64_t, 2> block{1, 1}, margin{0, 0};  // margin: rows or columns before the space side's first
@@ -135,7 +135,7 @@ Result<BatchBlocks> batch_blocks(const Context& c, const ir::Shape& space, const
   return blocks;
 }
 
-// Positions on the batch side whose space position i * block + offset - margin is inside.
+// Positions i on the batch side whose space position i * block + offset - margin is inside.
 struct Overlap {
   int64_t first = 0, count = 0;
 };
@@ -147,7 +147,7 @@ Overlap overlap(const BatchBlocks& blocks, size_t axis, int64_t offset) {
   return {first, std::max<int64_t>(end - first, 0)};
 }
 
-// One copy from the space side to the batch side per position inside of a block.
+// One copy from the space side to the batch side for each position within a block.
 std::vector<StridedCopy> block_copies(const BatchBlocks& blocks, size_t bytes) {
   const auto from = byte_strides(blocks.space, bytes), to = byte_strides(blocks.batch, bytes);
   std::vector<StridedCopy> copies;
@@ -229,7 +229,7 @@ Result<KernelPtr> prepare_strided_slice(const Context& c) {
 Result<KernelPtr> prepare_pad(const Context& c) {
   SK_TRY_ASSIGN(const size_t bytes, c.elem_bytes(c.input(0)));
   SK_TRY_ASSIGN(StridedCopy copy, pad_copy(c, bytes));
-  // TFLite's kernel does not look at the output's zero point where the input has no scale.
+  // TFLite's kernel ignores the output's zero point if the input has no scale.
   std::vector<uint8_t> value = c.input(0).quant.empty() ? std::vector<uint8_t>(bytes) : zero_value(c.output(), bytes);
   if (c.has_input(2)) {
     const ir::Tensor& given = c.input(2);

@@ -1,4 +1,4 @@
-// LOG_SOFTMAX: of float32, and of 8-bit values in the 32-bit fixed point of TFLite's reference kernel.
+// LOG_SOFTMAX: for float32, and for 8-bit values in the 32-bit fixed point of TFLite's reference kernel.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -16,15 +16,15 @@ int32_t mul(int32_t a, int32_t b) { return saturating_rounding_doubling_high_mul
 int32_t limited(int64_t x) { return static_cast<int32_t>(std::clamp<int64_t>(x, INT32_MIN, INT32_MAX)); }
 int32_t shift_left(int32_t x, int by) { return limited(int64_t{x} * (int64_t{1} << by)); }
 
-// The natural logarithm of x >= 1 with kSumIntegerBits integer bits, as kDiffIntegerBits of them: the power of two, and
-// a fraction of polynomials of what is left, which is about the fourth root of 1/2.
+// The natural logarithm of x >= 1. x has kSumIntegerBits integer bits, the result kDiffIntegerBits. It is computed from
+// the power of two, and a rational function of the rest around the fourth root of 1/2.
 int32_t log_of_sum(int32_t x) {
   constexpr int32_t kLog2 = 1488522236, kFourthRootOfHalf = 1805811301, kRootOfHalf = 1518500250, kQuarter = 536870912;
   constexpr int32_t kAlphaN = 117049297, kAlphaD = 127690142, kAlphaI = 1057819769, kAlphaF = 638450708;
-  constexpr int kBits = kDiffIntegerBits + 1;  // one more, while terms are added
+  constexpr int kBits = kDiffIntegerBits + 1;  // one more bit while terms are added
   constexpr int32_t kShiftedQuarter = kQuarter >> kBits;
   const auto power = [](int bits) { return shift_left(bits, 31 - kBits); };
-  // Twice: as it is, and times the root of 1/2. The smaller rest and the larger power count.
+  // Computed for x and for x times the root of 1/2. The smaller rest and the larger power are used.
   const int a_headroom = std::countl_zero(static_cast<uint32_t>(x));
   const int32_t a_rest = shift_left(mul(shift_left(x, a_headroom - 1), kRootOfHalf), 1);
   const int32_t a_power = limited(int64_t{power(kSumIntegerBits - a_headroom)} + kShiftedQuarter);
@@ -94,7 +94,7 @@ Result<KernelPtr> prepare_log_softmax(const Context& c) {
     return c.unsupported("output scale {}, zero point {}; expected 1/16 and {}", out.scale(), out.zero_point(),
                          type_range(c.output().dtype).max);
   }
-  constexpr size_t kMostValues = size_t{1} << kSumIntegerBits;  // more sums might not fit
+  constexpr size_t kMostValues = size_t{1} << kSumIntegerBits;  // larger sums might overflow
   if (static_cast<size_t>(c.input(0).shape.back(0)) >= kMostValues) {
     return c.unsupported("rows of {} values", c.input(0).shape.back(0));
   }

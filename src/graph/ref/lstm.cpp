@@ -1,4 +1,4 @@
-// LSTM and UNIDIRECTIONAL_SEQUENCE_LSTM: which kernel, and the one of float32.
+// LSTM and UNIDIRECTIONAL_SEQUENCE_LSTM: choice of the kernel, and the float32 kernel.
 #include "graph/ref/lstm.h"
 
 #include <algorithm>
@@ -35,7 +35,7 @@ void clip(std::vector<float>& values, float limit) {
 }
 
 struct FloatGate {
-  std::vector<float> weights, recurrent, bias, peephole;  // none: an empty list
+  std::vector<float> weights, recurrent, bias, peephole;  // empty if absent
 };
 
 struct FloatLstm {
@@ -85,7 +85,7 @@ void FloatLstm::step(const float* input, float* output, float* cell) const {
   std::copy(hidden.begin(), hidden.end(), output);
 }
 
-// Values of an operand; none where it is left out.
+// Values of an operand; empty if it is left out.
 Result<std::vector<float>> floats(const Context& c, size_t input) {
   if (!c.has_input(input)) return std::vector<float>{};
   if (!c.input(input).is_constant() || c.input(input).dtype != ir::DType::float32) {

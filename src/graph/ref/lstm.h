@@ -1,4 +1,4 @@
-// What the LSTM kernels share: sizes, and where the operands are.
+// Shared by the LSTM kernels: sizes, and indices of the operands.
 // Called by the kernels of LSTM and UNIDIRECTIONAL_SEQUENCE_LSTM.
 // Must not know: arithmetic.
 #pragma once
@@ -18,11 +18,11 @@ struct LstmSizes {
 
 LstmSizes lstm_sizes(const Context& context);
 
-// The peephole of each gate; the cells' update has none.
+// The peephole of each gate; the cell update has none.
 inline constexpr std::array<size_t, ir::lstm_operand::kGates> kPeepholeOf = {
     ir::lstm_operand::kPeephole, ir::lstm_operand::kPeephole + 1, SIZE_MAX, ir::lstm_operand::kPeephole + 2};
 
-// op.step(input, output, cell) for each step and batch; the last two are the states.
+// Calls op.step(input, output, cell) for each step and batch; `output` and `cell` are the states.
 template <typename T, typename Cell, typename Lstm>
 KernelPtr steps_kernel(const Context& c, Lstm op) {
   using namespace ir::lstm_operand;

@@ -1,4 +1,4 @@
-// NON_MAX_SUPPRESSION_V4 and V5: the best boxes that overlap no better one; V5 may lower scores instead.
+// NON_MAX_SUPPRESSION_V4 and V5: the best boxes that do not overlap a better one; V5 can lower scores instead.
 #include <algorithm>
 #include <cmath>
 #include <deque>
@@ -14,7 +14,7 @@ struct Corners {
   float area() const { return (y_max - y_min) * (x_max - x_min); }
 };
 
-// Any two opposite corners.
+// Accepts any two opposite corners.
 Corners corners(std::span<const uint8_t> boxes, size_t i) {
   const auto at = [&](size_t k) { return load_element<float>(boxes, i * 4 + k); };
   return {std::min(at(0), at(2)), std::min(at(1), at(3)), std::max(at(0), at(2)), std::max(at(1), at(3))};
@@ -30,7 +30,7 @@ float overlap(const Corners& a, const Corners& b) {
 struct Candidate {
   size_t box = 0;
   float score = 0;
-  size_t compared = 0;  // with how many of the chosen
+  size_t compared = 0;  // number of chosen boxes compared so far
 };
 
 struct Limits {
@@ -42,7 +42,7 @@ struct Chosen {
   float score;
 };
 
-// Compares a candidate with the chosen that it has not met. False where it overlaps one too much.
+// Compares a candidate with the chosen boxes that it was not compared with. Returns false if it overlaps one too much.
 bool survives(Candidate& candidate, const std::vector<Chosen>& chosen, std::span<const uint8_t> boxes,
               const Limits& limits) {
   const float scale = limits.sigma > 0 ? -0.5F / limits.sigma : 0.0F;

@@ -1,4 +1,4 @@
-// L2_NORMALIZATION and LOCAL_RESPONSE_NORMALIZATION: rows that are scaled as a whole.
+// L2_NORMALIZATION and LOCAL_RESPONSE_NORMALIZATION: each row is scaled by one function of its values.
 #include <algorithm>
 #include <cmath>
 
@@ -16,7 +16,7 @@ void l2_float_row(const float* in, size_t size, float* out) {
   for (size_t i = 0; i < size; ++i) out[i] = in[i] / norm;
 }
 
-// The output is in steps of 1/128.
+// Output steps are 1/128.
 template <typename T>
 void l2_row(const T* in, size_t size, int32_t zero_point, T* out) {
   constexpr int kOutputShift = 7;
@@ -26,7 +26,7 @@ void l2_row(const T* in, size_t size, int32_t zero_point, T* out) {
   int32_t sum = 0;
   for (size_t i = 0; i < size; ++i) sum = wrapping_add(sum, (in[i] - zero_point) * (in[i] - zero_point));
   QuantizedMultiplier by = inverse_sqrt(sum);
-  // Where the steps come in decides how the last bit is rounded.
+  // The place where the steps are applied decides how the last bit is rounded.
   if (kSigned) by.shift += kOutputShift;
   const int32_t step = kSigned ? 1 : 1 << kOutputShift;
   for (size_t i = 0; i < size; ++i) {
@@ -50,7 +50,7 @@ Result<KernelPtr> prepare_l2_normalization(const Context& c) {
   });
 }
 
-// A window of TFLite's reference kernel ends before the value `radius` after the middle, though it begins with the one
+// A window of TFLite's reference kernel ends before the value `radius` after the middle, but begins with the value
 // `radius` before it.
 Result<KernelPtr> prepare_local_response_normalization(const Context& c) {
   if (c.input(0).dtype != ir::DType::float32) return c.unsupported("type {}", ir::dtype_name(c.input(0).dtype));

@@ -8,7 +8,7 @@
 namespace skillet::ref {
 namespace {
 
-// Of inputs without elements; 7.5 is what there is of others. As TensorFlow Lite's kernels.
+// Inputs without elements; other inputs contain 7.5. As in TensorFlow Lite's kernels.
 TEST(Ref, MakesSomethingOfNothing) {
   constexpr float kLow = std::numeric_limits<float>::lowest(), kHigh = std::numeric_limits<float>::max();
   const struct {

@@ -5,7 +5,7 @@
 namespace skillet::ref {
 namespace {
 
-// The whole axis in its own order.
+// True if the whole axis is selected in its own order.
 bool is_identity(const std::vector<size_t>& sources, size_t size) {
   if (sources.size() != size) return false;
   for (size_t i = 0; i < size; ++i) {

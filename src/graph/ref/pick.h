@@ -1,4 +1,4 @@
-// PickPlan: fills a tensor with values of another one that are chosen for each axis by itself.
+// PickPlan: fills a tensor with values of another tensor, which are selected along each axis separately.
 // Called by the ops that repeat, reverse or mirror.
 // Must not know: element types, operations.
 #pragma once
@@ -14,14 +14,14 @@ namespace skillet::ref {
 
 class PickPlan {
  public:
-  // sources[i][k]: which index of axis i of `input` output index k of axis i takes.
+  // sources[i][k]: the index along axis i of `input` for output index k.
   PickPlan(const ir::Shape& input, const std::vector<std::vector<size_t>>& sources, size_t elem_bytes);
 
   void run(const uint8_t* from, uint8_t* to) const;
 
  private:
   std::vector<std::vector<size_t>> offsets_;  // by axis and output index, in bytes
-  size_t block_bytes_;                        // what is contiguous on both sides
+  size_t block_bytes_;                        // bytes that are contiguous on both sides
 };
 
 }  // namespace skillet::ref

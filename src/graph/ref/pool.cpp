@@ -1,4 +1,4 @@
-// AVERAGE_POOL_2D, MAX_POOL_2D and L2_POOL_2D. Padding never counts: windows are cut at the border.
+// AVERAGE_POOL_2D, MAX_POOL_2D and L2_POOL_2D. Padding never counts: windows are clipped at the border.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -60,7 +60,7 @@ KernelPtr byte_max_pool(const Context& c, const PoolPlan& plan, Range range) {
   return make_kernel(
       [plan, range, pixels = std::move(pixels), in = c.input_index(0), out = c.output_index()](Tensors t) mutable {
         size_t count = 0;
-        // The window's pixels are listed, then looked at all at once.
+        // The window's pixels are listed first, then processed together.
         const auto take = [&](const T* pixel) { pixels[count++] = pixel; };
         const auto finish = [&](T* to, int32_t) {
           vector_math::maximum(pixels.data(), count, plan.channels, static_cast<T>(range.min),
@@ -115,7 +115,7 @@ KernelPtr float_average_pool(const Context& c, const PoolPlan& plan, FloatRange 
   });
 }
 
-// Pooling keeps the quantization: TFLite refuses anything else.
+// Pooling keeps the quantization: TFLite requires it.
 Result<Range> quantized_range(const Context& c) {
   SK_TRY(c.input(0).dtype == ir::DType::int16 ? c.need_int16(1) : c.need_quantized(1));
   if (c.input(0).quant.zero_point() != c.output().quant.zero_point() ||

@@ -10,7 +10,7 @@
 namespace skillet::ref {
 namespace {
 
-// Any integers that carry quantization.
+// Calls `body` for any integer type that has quantization.
 template <typename Body>
 Result<KernelPtr> with_integer(const Context& c, const ir::Tensor& tensor, Body body) {
   if (tensor.quant.empty() || tensor.quant.per_channel()) {
@@ -34,7 +34,7 @@ Result<KernelPtr> quantize_float(const Context& c) {
   });
 }
 
-// Weights of a layer that computes in float.
+// Dequantizes weights of a layer that computes in float.
 KernelPtr dequantize_channels(const Context& c) {
   const ir::Tensor& input = c.input(0);
   size_t inner = 1;
@@ -86,7 +86,7 @@ Result<KernelPtr> requantize(const Context& c) {
   });
 }
 
-// As static_cast, but defined for every float: saturates, and NaN is 0.
+// Like static_cast, but defined for every float: saturates, and NaN becomes 0.
 template <typename To, typename From>
 To convert(From value) {
   if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To> && !std::is_same_v<To, bool>) {
@@ -97,8 +97,8 @@ To convert(From value) {
   return static_cast<To>(value);
 }
 
-// CAST goes through blocks of a type that holds all values of the one that it comes from, so that there is not a loop
-// for each pair of types.
+// CAST converts blocks through a type that holds all values of the source type, so that no loop is needed for each pair
+// of types.
 constexpr size_t kBlock = 256;
 template <typename Wide>
 using LoadBlock = void (*)(std::span<const uint8_t> bytes, size_t first, std::span<Wide> block);

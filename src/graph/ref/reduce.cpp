@@ -1,4 +1,4 @@
-// MEAN, SUM, REDUCE_MAX and its kin, ARG_MAX, ARG_MIN.
+// MEAN, SUM, REDUCE_MAX and similar ops, ARG_MAX, ARG_MIN.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -9,16 +9,16 @@
 namespace skillet::ref {
 namespace {
 
-// Where each input element goes: the output index advances by `strides` along each input dimension, 0 where reduced.
+// Maps input elements to outputs: the output index advances by `strides` along each input dimension, 0 if reduced.
 struct ReducePlan {
   std::vector<size_t> dims, strides;
   size_t outputs = 1, reduced = 1;  // elements; input elements per output element
-  // Of a mean; that of nothing is 0, the zero point.
+  // Divisor of a mean; the mean of no elements is 0, the zero point.
   int64_t divisor() const { return std::max<int64_t>(static_cast<int64_t>(reduced), 1); }
-  // Where what is reduced is together: outputs before and after it; else 0 after it.
+  // Numbers of outputs before and after the reduced dimensions, if those are adjacent; else `inner` is 0.
   size_t outer = 1, inner = 0;
 
-  // body(input index, output index) for every input element, in order.
+  // Calls body(input index, output index) for every input element, in order.
   template <typename Body>
   void for_each(Body body) const {
     std::vector<size_t> at(dims.size());
@@ -96,7 +96,7 @@ Result<void> check_quantized(const Context& c) {
   return c.input(0).dtype == ir::DType::int16 ? c.need_int16(1) : c.need_quantized(1);
 }
 
-// finish(sum of raw values) makes each output.
+// finish(sum of raw values) computes each output.
 template <typename Finish>
 Result<KernelPtr> quantized_sums(const Context& c, const ReducePlan& plan, Finish finish) {
   return with_quantized(c.input(0).dtype, [&](auto type) {
@@ -120,7 +120,7 @@ Result<KernelPtr> quantized_mean(const Context& c, const ReducePlan& plan) {
   return quantized_sums(c, plan, [mean](int64_t sum) { return mean(sum); });
 }
 
-// In float, as TFLite's built-in kernels do it.
+// In float, as in TFLite's built-in kernels.
 Result<KernelPtr> quantized_sum(const Context& c, const ReducePlan& plan) {
   SK_TRY(check_quantized(c));
   const ir::Quant &in = c.input(0).quant, &out = c.output().quant;
@@ -131,7 +131,7 @@ Result<KernelPtr> quantized_sum(const Context& c, const ReducePlan& plan) {
   });
 }
 
-// out = combine(out, value) for each value, from `initial` on.
+// out = combine(out, value) for each value, starting with `initial`.
 template <typename T, typename Combine>
 KernelPtr fold_kernel(const Context& c, ReducePlan plan, T initial, Combine combine) {
   return make_kernel(
@@ -142,7 +142,7 @@ KernelPtr fold_kernel(const Context& c, ReducePlan plan, T initial, Combine comb
       });
 }
 
-// The extreme raw value: one quantization. `better` says whether its first operand replaces the second one.
+// The extreme raw value; requires equal quantization. `better` is true if its first operand replaces the second.
 template <typename Better>
 Result<KernelPtr> extreme(const Context& c, Better better) {
   SK_TRY_ASSIGN(const ReducePlan plan, reduce_plan(c));

@@ -8,14 +8,14 @@
 namespace skillet::ref {
 namespace {
 
-// What hosts call an operation that is a compiled part.
+// Names that hosts give to an operation that is a compiled part.
 struct PartOfHost {
   std::string_view op, host, page;
 };
 constexpr PartOfHost kPartsOfHosts[] = {{"DISPATCH_OP", "LiteRT", "docs/litert.md"},
                                         {"EPContext", "ONNX Runtime", "docs/onnxruntime.md"}};
 
-// A damaged file can declare sizes that no machine has; allocating them would end the process.
+// A damaged file can declare sizes that no machine has; allocating them would abort the process.
 Result<void> check_memory(const ir::Graph& graph) {
   constexpr int64_t kMaxBytes = int64_t{1} << 32;
   int64_t bytes = 0;
@@ -55,7 +55,7 @@ Result<std::vector<Bytes>> compute(const ir::Graph& graph, ir::OpId op) {
   for (const ir::TensorId id : graph.op(op).inputs) {
     if (id == ir::kNoTensor) continue;
     const std::span<const uint8_t> data = graph.tensor(id).data;
-    tensors[static_cast<size_t>(id)] = {const_cast<uint8_t*>(data.data()), data.size()};  // which kernels only read
+    tensors[static_cast<size_t>(id)] = {const_cast<uint8_t*>(data.data()), data.size()};  // kernels only read it
   }
   std::vector<Bytes> outputs;
   for (const ir::TensorId id : graph.op(op).outputs)

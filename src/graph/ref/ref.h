@@ -21,15 +21,15 @@ class Kernel {
   virtual Result<void> run(std::span<const std::span<uint8_t>> tensors) = 0;
 };
 
-// `graph` has passed ir::verify() and is borrowed for the kernel's life. Error (code unsupported) names the op and what
-// there is no kernel for. Inputs other than variables are only read, so that the spans of constants may point into a
+// `graph` has passed ir::verify() and is borrowed for the kernel's life. An error (code unsupported) names the op and
+// the unsupported property. Kernels write only outputs and variables, so the spans of constants may point into a
 // read-only file.
 Result<std::unique_ptr<Kernel>> prepare(const ir::Graph& graph, ir::OpId op);
 
-// The bytes of each output of an op whose inputs are constants, or which reads their shapes alone. Error: no kernel.
+// The bytes of each output of an op whose inputs are constants, or which reads only their shapes. Error: no kernel.
 Result<std::vector<Bytes>> compute(const ir::Graph& graph, ir::OpId op);
 
-// A computed tensor before the first run: a variable starts as what it is given, or as zero.
+// A computed tensor before the first run: a variable has its initial value, or zero.
 inline Bytes initial_bytes(const ir::Tensor& tensor) {
   if (tensor.is_variable && tensor.data.data() != nullptr) return {tensor.data.begin(), tensor.data.end()};
   const bool offset = tensor.is_variable && tensor.dtype == ir::DType::int8;
@@ -39,7 +39,7 @@ inline Bytes initial_bytes(const ir::Tensor& tensor) {
 // Runs a whole graph; owns the bytes of all tensors, so that any of them can be read after run().
 class Interpreter {
  public:
-  // `graph` is borrowed; it is verified here. Error when an op has no kernel. Constants are not copied.
+  // `graph` is borrowed; create() verifies it. Error if an op has no kernel. Constants are not copied.
   static Result<Interpreter> create(const ir::Graph& graph);
 
   // Write inputs here before run(), read anything after it. Constants must not be written.

@@ -1,4 +1,4 @@
-// Kernels against plain loops written here from the definition, random shapes; refusals; the interpreter.
+// Kernels against plain loops from the definition, with random shapes; refusals; the interpreter.
 #include "graph/ref/ref.h"
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ ir::Tensor constant(ir::Tensor from, std::mt19937& random) {
   return from;
 }
 
-// A graph of one op whose first inputs are computed and whose constants come with the tensors.
+// A graph of one op; its first inputs are computed, and its constants come with the tensors.
 ir::Graph one_op(ir::OpKind kind, ir::Attrs attrs, std::vector<ir::Tensor> inputs, ir::Tensor output) {
   ir::Graph graph;
   ir::Op op{.kind = kind, .attrs = std::move(attrs)};
@@ -167,7 +167,7 @@ void check_conv(std::mt19937& random, bool depthwise) {
     }
   }
   if (depthwise) return;
-  // What other CPUs compute it with, where this one has dot products of bytes.
+  // The kernel of other CPUs, in case this one has dot products of bytes.
   Bytes wide(got.size());
   std::vector<std::span<uint8_t>> tensors;
   for (size_t id = 0; id < conv.graph.tensors.size(); ++id)
@@ -215,7 +215,7 @@ TEST(Ref, GroupedConvolution) {
   }
 }
 
-// With scales that multiply exactly the two round alike, whatever the filter's zero point and its form of scales.
+// With scales whose product is exact the two round alike, for any zero point and form of the filter's scales.
 TEST(Ref, FullyConnectedEqualsPointwiseConvolution) {
   std::mt19937 random(6);
   const std::vector<float> one(1, 0.015625F), four(4, 0.015625F);
@@ -286,7 +286,7 @@ TEST(Ref, HugeTensorsAreRefused) {
   EXPECT_EQ(interpreter.error().message, "the computed tensors need 5368709120 bytes, the limit is 4294967296");
 }
 
-// What decides the last bit: TensorFlow Lite multiplies by the inverse of the scale, in float; scales may differ.
+// The last bit depends on this: TensorFlow Lite multiplies by the inverse of the scale, in float; scales may differ.
 TEST(Ref, UnaryOpsRoundAsTensorFlowLite) {
   constexpr float kScale = 0.00919117592F;  // half of it times its inverse is just below a half
   struct Row {
@@ -321,7 +321,7 @@ TEST(Ref, UnaryOpsRoundAsTensorFlowLite) {
   }
 }
 
-// What a graph gives for bytes that count up.
+// Outputs of a graph for bytes that count up.
 Bytes outputs_of(const ir::Graph& graph) {
   EXPECT_TRUE(ir::verify(graph).ok()) << ir::verify(graph).error().message;
   auto interpreter = Interpreter::create(graph);
@@ -345,7 +345,7 @@ ir::TensorId add_constant(ir::Graph& graph, const std::vector<int32_t>& values) 
   return graph.add_tensor(std::move(made));
 }
 
-// Two halves of 2x4x6 along its axis `place`, joined or cut; PACK and UNPACK make or take an axis of 2 there.
+// Two halves of 2x4x6 along its axis `place`, joined or split; PACK and UNPACK add or remove an axis of 2 there.
 ir::Graph along(ir::OpKind kind, size_t place, int32_t axis) {
   using ir::OpKind;
   ir::Shape whole{2, 4, 6}, part = whole;
@@ -403,7 +403,7 @@ TEST(Ref, QuantizesWhatIsNoNumber) {
   }
 }
 
-// As TensorFlow Lite's kernel: the zero point of the output where the input has a scale, else 0.
+// As in TensorFlow Lite's kernel: the zero point of the output if the input has a scale, else 0.
 TEST(Ref, PadsWithZeroWhatHasNoScale) {
   for (const bool has_scale : {true, false}) {
     ir::Tensor in = tensor(DType::int8, {1, 1}, 0.5F, 5), out = tensor(DType::int8, {1, 3}, 0.5F, -43);
@@ -474,7 +474,7 @@ TEST(Softmax, ReciprocalIsCloseToTheRealOne) {
 }
 
 TEST(Softmax, TakesScalesThatItsFixedPointCanCount) {
-  for (const float steps : {0.5F, 1.0F, 1.25F, 1.75F, 2.5F}) {  // of 2^-26, the smallest difference
+  for (const float steps : {0.5F, 1.0F, 1.25F, 1.75F, 2.5F}) {  // in units of 2^-26, the smallest difference
     ir::Tensor in = tensor(DType::int8, {1, 4}, std::ldexp(steps, -26), 0),
                out = tensor(DType::int8, {1, 4}, 1.0F / 256, -128);
     const ir::Graph graph = one_op(ir::OpKind::softmax, ir::SoftmaxAttrs{}, {std::move(in)}, std::move(out));

@@ -1,4 +1,4 @@
-// Ops that repeat, reverse or mirror values: TILE, BROADCAST_TO, REVERSE_V2, MIRROR_PAD; and FILL, SHAPE, ZEROS_LIKE.
+// Ops that repeat, reverse or mirror values: TILE, BROADCAST_TO, REVERSE_V2, MIRROR_PAD; also FILL, SHAPE, ZEROS_LIKE.
 #include <algorithm>
 #include <numeric>
 

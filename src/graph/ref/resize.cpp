@@ -1,5 +1,5 @@
 // RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR. int8 interpolates in integers with 10 fractional bits, uint8 and float32
-// in float: TFLite's reference kernels do so too.
+// in float, as TFLite's reference kernels do.
 #include "graph/ref/resize.h"
 
 #include <algorithm>
@@ -43,7 +43,7 @@ std::vector<Place<Position>> integer_places(int64_t input, int64_t output, const
   return places;
 }
 
-// As interpolate::row(), of int16.
+// Like interpolate::row(), for int16.
 void interpolate_row(const int16_t* low, const int16_t* high, int64_t down, const std::vector<Place<int64_t>>& across,
                      size_t depth, int16_t* out) {
   constexpr int64_t kOne = 1 << 10, kHalf = 1 << 19;

@@ -1,4 +1,4 @@
-// Which pixels an image of another size is made of.
+// The source pixels of a resized image.
 // Called by the kernels of graph/ref/, by passes and by drivers that move pixels.
 // Must not know: chips.
 #pragma once
@@ -9,10 +9,10 @@
 
 namespace skillet::ref {
 
-// RESIZE_NEAREST_NEIGHBOR along rows or columns: the input's row of each of the output's.
+// RESIZE_NEAREST_NEIGHBOR along rows or columns: the input row of each output row.
 std::vector<size_t> nearest_taps(int32_t input, int32_t output, const ir::ResizeAttrs& attrs);
 
-// RESIZE_BILINEAR of such elements: each is `from_low` of the way from one row to the other.
+// RESIZE_BILINEAR for a type: a place between two rows, at the fraction `from_low` from `low` to `high`.
 struct BilinearTap {
   size_t low = 0, high = 0;
   double from_low = 0;

@@ -1,4 +1,4 @@
-// Ops along one axis that keep an order: TOPK_V2 and CUMSUM.
+// Ops along one axis that depend on order: TOPK_V2 and CUMSUM.
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -9,14 +9,14 @@
 namespace skillet::ref {
 namespace {
 
-// NaN sorts last, so that the order is one.
+// NaN sorts last, so that the order is total.
 template <typename T>
 T sort_key(T value) {
   if constexpr (std::is_floating_point_v<T>) return std::isnan(value) ? -std::numeric_limits<T>::infinity() : value;
   return value;
 }
 
-// The k largest of each row, equal ones by their place.
+// The k largest of each row; equal values in order of their index.
 template <typename T, typename Index>
 KernelPtr topk_kernel(const Context& c) {
   return make_kernel([rows = elem_count(c.output()) / dim(c.output(), c.output().shape.rank() - 1),

@@ -25,7 +25,7 @@ KernelPtr scatter_kernel(const Context& c, Add add) {
   });
 }
 
-// Rows of 8-bit values as real numbers.
+// Looks up rows of 8-bit values and dequantizes them.
 Result<KernelPtr> dequantized_lookup(const Context& c, size_t rows, size_t row) {
   const ir::Quant& quant = c.input(1).quant;
   if (!ir::is_8bit(c.input(1).dtype) || quant.empty() || (quant.per_channel() && quant.axis != 0)) {
@@ -75,7 +75,7 @@ Result<KernelPtr> prepare_dynamic_update_slice(const Context& c) {
                       type = c.input(2).dtype, in = c.input_index(0), from = c.input_index(1), at = c.input_index(2),
                       out = c.output_index()](Tensors t) {
     std::copy(t[in].begin(), t[in].end(), t[out].begin());
-    // Where the update would go beyond the end it begins earlier.
+    // An update that would exceed the end begins earlier.
     std::vector<size_t> begin(dims.size());
     for (size_t i = 0; i < dims.size(); ++i) {
       const int64_t last = int64_t{dims[i]} - sizes[i];
@@ -119,7 +119,7 @@ Result<KernelPtr> prepare_reverse_sequence(const Context& c) {
   const ir::Tensor& input = c.input(0);
   size_t inner = bytes;  // bytes of one step
   for (int i = attrs.axis + 1; i < input.shape.rank(); ++i) inner *= dim(input, i);
-  // Where the batch is inside the axis, a step is made of the parts of each of them.
+  // If the batch axis is inside the sequence axis, a step consists of one part per batch.
   const bool batch_inside = attrs.batch_axis > attrs.axis;
   size_t part = bytes;
   for (int i = attrs.batch_axis + 1; i < input.shape.rank(); ++i) part *= dim(input, i);

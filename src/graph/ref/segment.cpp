@@ -1,4 +1,4 @@
-// SEGMENT_SUM and its unsorted kin: rows that are folded into the segment each belongs to.
+// SEGMENT_SUM and the unsorted segment ops: each row is folded into its segment.
 #include <algorithm>
 #include <limits>
 
@@ -8,8 +8,8 @@
 namespace skillet::ref {
 namespace {
 
-// out = combine(out, value) for each value of a segment, from `initial` on. Rows of negative segments are left out
-// where they may be.
+// out = combine(out, value) for each value of a segment, starting with `initial`. The unsorted ops skip rows with a
+// negative segment.
 template <typename T, typename Combine>
 KernelPtr segment_kernel(const Context& c, T initial, Combine combine) {
   const size_t rows = elem_count(c.input(1)), segments = dim(c.output(), 0);

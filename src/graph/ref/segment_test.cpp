@@ -1,4 +1,4 @@
-// Rows that segments have, and that they lack.
+// Rows of segments, and missing segments.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -11,7 +11,7 @@
 namespace skillet::ref {
 namespace {
 
-// The sums, or what is wrong.
+// The sums, or the error.
 std::string segment_sum(const std::array<int32_t, 3>& segments) {
   const auto graph = ir::parse(
       "graph \"\"\ntensor 0 \"rows\" float32 3x2\ntensor 1 \"segments\" int32 3\ntensor 2 \"sums\" float32 2x2\n"

@@ -79,7 +79,7 @@ namespace {
 
 struct SoftmaxPlan {
   QuantizedMultiplier input;
-  int32_t diff_min = 0;  // smaller differences to the row's maximum count as nothing
+  int32_t diff_min = 0;  // smaller differences to the row's maximum are ignored
   // exps[d] = exp of the difference -d to the row's maximum, Q31.
   std::array<int32_t, 256> exps{};
 };
@@ -94,8 +94,8 @@ void softmax_row(const SoftmaxPlan& plan, const In* in, size_t depth, Out* out) 
     if (diff < plan.diff_min) continue;
     sum += rounding_divide_by_pot(plan.exps[static_cast<size_t>(-diff)], kSumIntegerBits);
   }
-  // From 512 on every quotient is at most half a step of 1/256. TFLite shifts by more than 31 bits there, which is
-  // undefined; we give what the quotient rounds to.
+  // From a sum of 512 on, every quotient is at most half a step of 1/256. TFLite shifts by more than 31 bits there,
+  // which is undefined; this code returns the rounded quotient.
   if (sum >= int64_t{512} << (31 - kSumIntegerBits)) {
     std::fill_n(out, depth, static_cast<Out>(kMin));
     return;
@@ -133,7 +133,7 @@ Result<KernelPtr> quantized_softmax(const Context& c) {
 
 }  // namespace
 
-// TFLite rounds the product to float.
+// TFLite rounds the product of beta and scale to float.
 Int16Softmax::Int16Softmax(float beta, float input_scale)
     : exp(Int16Table::of_double(10.0 / UINT16_MAX, INT16_MAX, 2.0 / UINT16_MAX, [](double x) { return std::exp(x); })),
       reciprocal(
@@ -163,7 +163,7 @@ namespace {
 
 Result<KernelPtr> int16_softmax(const Context& c) {
   SK_TRY(c.need_int16(1));
-  // More would be 2^16 times the largest value of exp().
+  // A longer row could give a sum of 2^16 times the largest value of exp().
   const int32_t depth = c.input(0).shape.back(0);
   if (depth >= 1 << 16) return c.unsupported("rows of {} values", depth);
   const float beta = c.attrs<ir::SoftmaxAttrs>().beta;

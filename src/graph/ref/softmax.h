@@ -1,5 +1,5 @@
 // Softmax over rows of 8-bit values in the 32-bit fixed point of TFLite's reference kernel, and over rows of int16.
-// Called by the kernels of SOFTMAX, LOG_SOFTMAX and DIV; also of use to code that compares single steps of it.
+// Called by the kernels of SOFTMAX, LOG_SOFTMAX and DIV, and by code that compares single steps of it.
 // Must not know: tensors.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace skillet::ref {
 
-// exp(x) for x <= 0. `x` has 5 integer bits (raw 2^26 is 1), the result none (raw 2^31 is 1).
+// exp(x) for x <= 0. `x` has 5 integer bits (raw 2^26 is 1), the result has none (raw 2^31 is 1).
 int32_t exp_on_negative_values(int32_t x);
 
 // 1 / (1 + x) for x in [0, 1), both Q31.
@@ -23,10 +23,10 @@ struct Reciprocal {
 // 1 / x for x > 0 with `integer_bits` integer bits.
 Reciprocal reciprocal(int32_t x, int integer_bits);
 
-// One row of int16: exp() and 1 / (1 + x) by tables.
+// Softmax of one row of int16: exp() and 1 / (1 + x) by tables.
 struct Int16Softmax {
-  Int16Table exp, reciprocal;  // of -10 .. 0, and of 0 .. 1
-  QuantizedMultiplier input;   // to 65535 steps of what exp() takes
+  Int16Table exp, reciprocal;  // for -10 .. 0, and for 0 .. 1
+  QuantizedMultiplier input;   // to steps of 1/65535 of exp()'s input range
 
   Int16Softmax(float beta, float input_scale);
   void run(const int16_t* in, size_t depth, int16_t* out) const;

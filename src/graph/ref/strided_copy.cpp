@@ -42,7 +42,7 @@ void StridedCopy::take_matrix() {
   if (inner_to->from_bytes <= 0 || inner_from->to_bytes <= 0 || inner_from->size == 0 || inner_to->size == 0) return;
   matrix_ = Matrix{inner_to->size, inner_from->size, inner_to->from_bytes, inner_from->to_bytes};
   axes_.erase(std::max(inner_from, inner_to));
-  axes_.erase(std::min(inner_from, inner_to));  // the later one is gone, this one stays where it was
+  axes_.erase(std::min(inner_from, inner_to));  // erases the later axis; the other one stays in place
 }
 
 void StridedCopy::copy_block(const uint8_t* from, uint8_t* to) const {
@@ -56,7 +56,7 @@ void StridedCopy::copy_block(const uint8_t* from, uint8_t* to) const {
     return transpose_bytes(from, to,
                            {.rows = m.rows, .cols = m.cols, .stride_in = stride_in, .stride_out = stride_out});
   }
-  constexpr size_t kTile = 16;  // rows whose cache lines stay while the columns pass by
+  constexpr size_t kTile = 16;  // rows whose cache lines stay in the cache while columns are copied
   for (size_t first = 0; first < m.rows; first += kTile) {
     const size_t end = std::min(m.rows, first + kTile);
     for (size_t c = 0; c < m.cols; ++c) {

@@ -1,5 +1,5 @@
-// StridedCopy: moves an n-dimensional block between two layouts, whatever the element type.
-// Called by the ops that reorder, cut or pad.
+// StridedCopy: moves an n-dimensional block between two layouts, for any element type.
+// Called by the ops that reorder, split or pad.
 // Must not know: tensors' types, operations.
 #pragma once
 
@@ -17,7 +17,7 @@ struct CopyAxis {
   ptrdiff_t from_bytes = 0, to_bytes = 0;  // strides; may be negative
 };
 
-// Bytes between neighbours along each dimension of a dense tensor.
+// Strides in bytes along each dimension of a dense tensor.
 std::vector<ptrdiff_t> byte_strides(const ir::Shape& shape, size_t elem_bytes);
 
 class StridedCopy {
@@ -26,12 +26,12 @@ class StridedCopy {
   StridedCopy(std::vector<CopyAxis> axes, size_t elem_bytes, ptrdiff_t from_first = 0, ptrdiff_t to_first = 0);
 
   void run(const uint8_t* from, uint8_t* to) const;
-  // The way back: what was `to` is read.
+  // The reverse copy: reads the destination and writes the source.
   StridedCopy reversed() const;
 
  private:
-  // Two axes of which each is contiguous on another side: element (r, c) goes from r * from_row + c elements to
-  // c * to_col + r elements.
+  // Two axes, one contiguous in the source, the other in the destination: element (r, c) goes from r * from_row + c
+  // elements to c * to_col + r elements.
   struct Matrix {
     size_t rows = 1, cols = 1;
     ptrdiff_t from_row = 0, to_col = 0;
@@ -41,7 +41,7 @@ class StridedCopy {
 
   std::vector<CopyAxis> axes_;
   std::optional<Matrix> matrix_;
-  size_t block_bytes_;  // what is contiguous on both sides
+  size_t block_bytes_;  // bytes that are contiguous on both sides
   ptrdiff_t from_first_, to_first_;
 };
 

@@ -1,4 +1,4 @@
-// Copies and broadcasts against index arithmetic written out.
+// Copies and broadcasts against explicit index arithmetic.
 #include "graph/ref/strided_copy.h"
 
 #include <gtest/gtest.h>
@@ -74,7 +74,7 @@ TEST(Broadcast, MatchesIndexArithmetic) {
   check_broadcast({}, {}, {}, 1);
 }
 
-// Of a single row, and of a single column beside padding.
+// Blocks of a single row, and of a single column next to padding.
 TEST(StridedCopy, OfBlocksOfASingleRowOrColumn) {
   for (const char* text : {
            R"(tensor 0 "in" int32 1x2x3x1 const=[1 2 3 4 5 6]

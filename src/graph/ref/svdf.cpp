@@ -1,5 +1,5 @@
 // SVDF: filters that are a product of a filter over features and one over time. Float, float with int8 weights, and
-// integers: 8-bit inputs and outputs, 16-bit states and weights of time.
+// integer kernels: 8-bit inputs and outputs, 16-bit states and time weights.
 #include <algorithm>
 #include <limits>
 #include <optional>
@@ -24,7 +24,7 @@ Sizes sizes_of(const Context& c) {
   return {dim(input, 0), dim(input, 1), dim(time, 0), dim(time, 1), dim(c.output(), 1)};
 }
 
-// What was seen longest ago leaves; the newest is the last of each filter.
+// Drops the oldest value of each filter's memory; the newest is the last.
 template <typename T>
 void forget_oldest(T* state, size_t count) {
   std::copy(state + 1, state + count, state);
@@ -36,7 +36,7 @@ Result<std::vector<T>> constants(const Context& c, size_t input) {
   return c.unsupported("input {} is not constant", input);
 }
 
-// Sums over the memory of each filter, then over the filters of a unit; `state` is that of one batch.
+// Sums over the memory of each filter, then over the filters of a unit; `state` is the state of one batch.
 void finish_floats(const Sizes& n, const std::vector<float>& time, const std::vector<float>& bias,
                    const std::optional<FloatRange>& range, const float* state, float* out) {
   for (size_t u = 0; u < n.units; ++u) {
@@ -50,7 +50,7 @@ void finish_floats(const Sizes& n, const std::vector<float>& time, const std::ve
   }
 }
 
-// What both float forms have: they differ in `feature(in, sums)`, the products of one batch with the filters.
+// Shared by both float kernels, which differ in `feature(in, sums)`: the products of one batch with the filters.
 template <typename Feature>
 Result<KernelPtr> float_kernel(const Context& c, std::vector<float> time, Feature feature) {
   if (c.output().dtype != ir::DType::float32 || c.input(kState).dtype != ir::DType::float32)
@@ -61,7 +61,7 @@ Result<KernelPtr> float_kernel(const Context& c, std::vector<float> time, Featur
     if (c.input(kBias).dtype != ir::DType::float32) return c.unsupported("a bias that is no float32");
     SK_TRY_ASSIGN(bias, constants<float>(c, kBias));
   }
-  std::optional<FloatRange> range;  // none: also what is no number stays
+  std::optional<FloatRange> range;  // none: NaN stays too
   const ir::Activation activation = c.attrs<ir::SvdfAttrs>().activation;
   if (activation != ir::Activation::none) {
     SK_TRY_ASSIGN(range, float_activation_range(c, activation));
@@ -92,7 +92,7 @@ Result<KernelPtr> prepare_float(const Context& c) {
   });
 }
 
-// Weights of time in bytes become floats; each batch has a scale of its own.
+// Time weights in bytes become floats; each batch has its own scale.
 Result<KernelPtr> prepare_hybrid(const Context& c) {
   SK_TRY(need_hybrid_weights(c, kFeatures, 1));
   SK_TRY(need_hybrid_weights(c, kTime, 1));
@@ -119,7 +119,7 @@ struct IntegerSvdf {
   Sizes n;
   std::vector<int8_t> features;
   std::vector<int16_t> time;
-  std::vector<int32_t> bias;  // or none
+  std::vector<int32_t> bias;  // empty if absent
   int32_t input_zero_point = 0, output_zero_point = 0;
   QuantizedMultiplier to_state, to_output;
 

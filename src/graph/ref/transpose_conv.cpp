@@ -1,4 +1,5 @@
-// TRANSPOSE_CONV, 8-bit: every input pixel times every filter tap in one matrix multiply, then added where it falls.
+// TRANSPOSE_CONV, 8-bit: multiplies every input pixel by every filter tap in one matrix multiply, then adds the
+// products to the output pixels.
 #include <algorithm>
 
 #include "base/int_math.h"
@@ -9,7 +10,7 @@ namespace skillet::ref {
 namespace {
 
 struct TransposeConvPlan {
-  Window window;  // of the convolution that this one transposes: its input is our output
+  Window window;  // of the forward convolution: its input is this op's output
   size_t batches = 0, depth = 0, depth_padded = 0, channels = 0;
   int32_t input_zero_point = 0;
   std::vector<int16_t> filter;  // [kernel_h * kernel_w][channels][depth_padded]
@@ -17,12 +18,12 @@ struct TransposeConvPlan {
   // Scratch, reused by every run.
   std::vector<int16_t> pixels;    // [kStripPx][depth_padded]
   std::vector<int32_t> products;  // [kStripPx][kernel_h * kernel_w][channels]
-  std::vector<int32_t> sums;      // [our output pixels][channels]
+  std::vector<int32_t> sums;      // [output pixels of this op][channels]
 };
 
 constexpr size_t kStripPx = 16;
 
-// [channels][taps][depth] as [taps][channels][depth].
+// Reorders [channels][taps][depth] to [taps][channels][depth].
 std::vector<int16_t> taps_first(const std::vector<int16_t>& filter, size_t channels, size_t depth) {
   std::vector<int16_t> out(filter.size());
   const size_t taps = filter.size() / depth / channels;
@@ -72,7 +73,7 @@ Result<Window> transposed_window(const Context& c) {
   const ir::Tensor &filter = c.input(1), &input = c.input(2), &output = c.output();
   ir::ConvAttrs forward = attrs;
   forward.dilation_h = forward.dilation_w = 1;
-  // TFLite pads by the size that the convolution would have, which need not be the input's.
+  // TFLite computes padding from the size that the forward convolution would have, which can differ from the input's.
   ir::Shape forward_output = output.shape;
   for (size_t i : {1, 2}) {
     const int32_t kernel = filter.shape.dims[i], stride = i == 1 ? attrs.stride_h : attrs.stride_w;

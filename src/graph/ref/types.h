@@ -29,7 +29,7 @@ inline constexpr ir::DType kTypeOf<int64_t> = ir::DType::int64;
 template <>
 inline constexpr ir::DType kTypeOf<bool> = ir::DType::boolean;
 
-// body(T{}) with the T of `dtype`; an error where that is none of Ts.
+// Calls body(T{}) with the T of `dtype`; an error if T is not one of Ts.
 template <typename... Ts, typename Body>
 Result<KernelPtr> with_one_of(const Context& c, ir::DType dtype, Body body) {
   Result<KernelPtr> made = c.unsupported("type {}", ir::dtype_name(dtype));
@@ -42,19 +42,19 @@ Result<KernelPtr> with_one_of(const Context& c, ir::DType dtype, Body body) {
   return made;
 }
 
-// The same of all types that arithmetic is done with.
+// The same for all types that have arithmetic.
 template <typename Body>
 Result<KernelPtr> with_number(const Context& c, ir::DType dtype, Body body) {
   return with_one_of<float, int8_t, uint8_t, int16_t, int32_t, uint32_t, int64_t>(c, dtype, body);
 }
 
-// And of booleans.
+// The same, with booleans.
 template <typename Body>
 Result<KernelPtr> with_type(const Context& c, ir::DType dtype, Body body) {
   return dtype == ir::DType::boolean ? Result<KernelPtr>(body(bool{})) : with_number(c, dtype, body);
 }
 
-// A boolean is in memory as any byte, of which 0 is false: reading it as bool would be undefined.
+// A boolean is stored as any byte, of which 0 is false: reading it as bool would be undefined.
 template <typename T>
 T load_value(std::span<const uint8_t> bytes, size_t i) {
   if constexpr (std::is_same_v<T, bool>) {

@@ -32,7 +32,7 @@ Result<KernelPtr> table_kernel(const Context& c, F f) {
   return look_up_kernel(c, byte_table_of(c, f));
 }
 
-// f of each element, of one of these types.
+// f of each element, for these types.
 template <typename... Ts, typename F>
 Result<KernelPtr> map_kernel(const Context& c, F f) {
   return with_one_of<Ts...>(c, c.input(0).dtype, [&](auto type) {
@@ -52,7 +52,7 @@ constexpr float kNoLimit = std::numeric_limits<float>::infinity();
 
 bool is_float(const Context& c) { return c.input(0).dtype == ir::DType::float32; }
 
-// TFLite's LUTPopulate: a function of reals, all in float.
+// TFLite's LUTPopulate: a function of reals, computed in float.
 template <typename F>
 Result<KernelPtr> real_function(const Context& c, F f) {
   if (is_float(c)) return float_kernel(c, f);
@@ -68,14 +68,14 @@ Result<KernelPtr> real_function(const Context& c, F f) {
   });
 }
 
-// What maps int16 values to steps of 1 / 32768.
+// Functions from int16 values to steps of 1 / 32768.
 Result<KernelPtr> sigmoid_kernel(const Context& c, int16_t (*f)(int16_t, const SigmoidInput&)) {
   if (c.output().quant.scale() != 1.0F / 32768) return c.unsupported("output scale {}", c.output().quant.scale());
   const SigmoidInput input = sigmoid_input(c.input(0).quant.scale());
   return table_kernel(c, [&](int32_t value) { return f(static_cast<int16_t>(value), input); });
 }
 
-// The quotient is rounded to float first, as in TFLite: it decides how ties round.
+// The quotient is rounded to float first, as in TFLite: this decides how ties round.
 QuantizedMultiplier scale_ratio(const Context& c) {
   return quantize_multiplier(c.input(0).quant.scale() / c.output().quant.scale());
 }
@@ -101,13 +101,13 @@ Result<KernelPtr> clamp_kernel(const Context& c, FloatRange limits) {
   });
 }
 
-// -x, modulo the type.
+// -x, modulo the type's range.
 template <typename T>
 T negated(T x) {
   return static_cast<T>(0U - static_cast<std::make_unsigned_t<T>>(x));
 }
 
-// f of integers as they are, whatever they stand for: NEG of TFLite looks at no zero point.
+// f of the raw integers: TFLite's NEG ignores the zero point.
 template <typename F>
 Result<KernelPtr> integer_kernel(const Context& c, F f) {
   return map_kernel<int8_t, int16_t, int32_t, int64_t>(c, f);
@@ -125,7 +125,7 @@ Result<KernelPtr> prepare_leaky_relu(const Context& c) {
   if (is_float(c)) return float_kernel(c, [alpha](float x) { return x > 0 ? x : x * alpha; });
   const auto identity = scale_ratio(c);
   const double factor = c.input(0).quant.scale() * alpha / c.output().quant.scale();
-  const auto slope = quantize_multiplier(std::abs(factor));  // a negative one turns what has been rounded
+  const auto slope = quantize_multiplier(std::abs(factor));  // a negative factor negates the rounded value
   return table_kernel(c, [&](int32_t value) {
     const int32_t centred = value - c.input(0).quant.zero_point();
     const int32_t scaled = multiply_by_quantized_multiplier(centred, centred >= 0 ? identity : slope);
@@ -154,7 +154,7 @@ Result<KernelPtr> prepare_neg(const Context& c) {
 
 Result<KernelPtr> prepare_sqrt(const Context& c) {
   if (is_float(c)) return float_kernel(c, [](float x) { return std::sqrt(x); });
-  // TFLite cuts the fraction off. It refuses, at run time, values below the zero point; they are 0 here.
+  // TFLite truncates. It refuses values below the zero point at run time; here they are 0.
   const ir::Quant &in = c.input(0).quant, &out = c.output().quant;
   return table_kernel(c, [&](int32_t value) {
     const float root = std::sqrt(in.scale() * static_cast<float>(std::max(value - in.zero_point(), 0)));
@@ -199,7 +199,7 @@ Result<KernelPtr> prepare_gelu(const Context& c) {
 
 Result<KernelPtr> prepare_rsqrt(const Context& c) {
   if (is_float(c)) return float_kernel(c, [](float x) { return 1.0F / std::sqrt(x); });
-  // TFLite refuses, at run time, values below the zero point; they are 0 here.
+  // TFLite refuses values below the zero point at run time; here they are 0.
   if (c.input(0).dtype == ir::DType::int16) {
     const float most = c.output().quant.scale() * INT16_MAX;
     return real_function(c, [most](float x) { return x <= 0 ? most : 1.0F / std::sqrt(x); });
@@ -220,7 +220,7 @@ Result<KernelPtr> prepare_rsqrt(const Context& c) {
   });
 }
 
-// Made by a pass: operand 1 has the result of each byte.
+// Made by a pass: operand 1 is the result of each byte.
 Result<KernelPtr> prepare_byte_table(const Context& c) {
   ByteTable table{};
   std::ranges::copy(c.input(1).data, table.begin());

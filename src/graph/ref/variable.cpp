@@ -1,4 +1,4 @@
-// READ_VARIABLE and ASSIGN_VARIABLE: the bytes as they are.
+// READ_VARIABLE and ASSIGN_VARIABLE: copies of the bytes.
 #include <cstring>
 
 #include "graph/ref/kernel.h"

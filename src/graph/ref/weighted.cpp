@@ -42,7 +42,7 @@ double real_multiplier(const WeightedOp& op, size_t channel) {
   const ir::Quant& filter = op.context.input(op.filter).quant;
   const float input_scale = op.context.input(op.input).quant.scale();
   const float filter_scale = filter.per_channel() ? filter.scales[channel] : filter.scale();
-  // TFLite has uint8 filters with one scale only: equal ones are that, written for each channel.
+  // TFLite has uint8 filters with one scale only: a list of equal scales means one scale, written for each channel.
   const bool float_product =
       op.context.input(op.input).dtype == ir::DType::uint8 || (op.float_product && !filter.per_channel());
   const double product = float_product ? static_cast<double>(input_scale * filter_scale)
@@ -71,7 +71,7 @@ Result<WideStage> wide_stage(const WeightedOp& op) {
   SK_TRY(check_types(op));
   const Context& c = op.context;
   WideStage stage;
-  // Without a bias TFLite sums as with one of 32 bits, but for depthwise and transposed convolutions.
+  // Without a bias TFLite sums as with a 32-bit one, except in depthwise and transposed convolutions.
   const ir::OpKind kind = c.op().kind;
   stage.sums_of_32_bits = kind != ir::OpKind::depthwise_conv_2d && kind != ir::OpKind::transpose_conv;
   stage.bias.resize(op.channels);
@@ -79,11 +79,11 @@ Result<WideStage> wide_stage(const WeightedOp& op) {
     SK_TRY_ASSIGN(stage.bias, c.constant_ints(op.bias));
     stage.sums_of_32_bits = c.input(op.bias).dtype == ir::DType::int32;
   }
-  // As LiteRT 2.3.0's kernels, its reference and the built-in ones alike.
+  // As in LiteRT 2.3.0's kernels, both reference and built-in.
   stage.whole_multiplier = c.op().kind == ir::OpKind::fully_connected && !stage.sums_of_32_bits;
   if (c.input(op.filter).quant.zero_point() != 0) return c.unsupported("filter with a zero point");
   SK_TRY_ASSIGN(stage.range, activation_range(c, op.activation, c.output()));
-  constexpr int kMaxShift = 14;  // of sums of 64 bits
+  constexpr int kMaxShift = 14;  // for 64-bit sums
   for (size_t i = 0; i < op.channels; ++i) {
     stage.by.push_back(quantize_multiplier(real_multiplier(op, i)));
     if (stage.by.back().shift > kMaxShift)

@@ -1,4 +1,4 @@
-// What the ops with weights share: multipliers from scales, bias, output limits, weights widened to int16 rows.
+// Shared by the ops with weights: multipliers from scales, bias, output limits, weights widened to int16 rows.
 // Called by the convolutions and the fully connected layer.
 // Must not know: windows, padding.
 #pragma once
@@ -9,13 +9,13 @@
 
 namespace skillet::ref {
 
-// How the 32-bit sums of one op become its 8-bit output; one element per output channel.
+// Converts the 32-bit sums of one op to its 8-bit output; one element per output channel.
 struct OutputStage {
   std::vector<int32_t> bias, multiplier, shift;
   int32_t zero_point = 0;
   Range range;
 
-  // For the channels from `first` on.
+  // The stage for the channels from `first` on.
   gemm::Requantize from(size_t first) const {
     return {.bias = bias.data() + first,
             .multiplier = multiplier.data() + first,
@@ -30,32 +30,32 @@ struct OutputStage {
 struct WeightedOp {
   const Context& context;
   size_t input = 0, filter = 1, bias = 2;
-  size_t channels = 0;  // of the output
+  size_t channels = 0;  // output channels
   ir::Activation activation = ir::Activation::none;
   bool float_product =
-      false;  // input scale * filter scale is rounded to float, as TFLite does where a filter has one scale
+      false;  // input scale * filter scale is rounded to float, as in TFLite for a filter with one scale
 };
 
-// Multipliers as TFLite's PopulateConvolutionQuantizationParams (int8 convolutions) and
-// GetQuantizedConvolutionMultipler (uint8, and fully connected layers with one filter scale), which differ in how they
-// round. Error when types or quantization do not fit the kernels.
+// Multipliers as in TFLite's PopulateConvolutionQuantizationParams (int8 convolutions) and
+// GetQuantizedConvolutionMultipler (uint8, and fully connected layers with one filter scale), which differ in rounding.
+// Error if types or quantization do not fit the kernels.
 Result<OutputStage> output_stage(const WeightedOp& op);
 
 // sum * multiplier * 2^(shift - 31), halves up, modulo 2^32. |sum| < 2^47, shift in -31..14.
 constexpr int32_t scale_once(int64_t sum, QuantizedMultiplier by) {
-  constexpr int kLow = 16;  // of the sum's bits, so that no product leaves 64
+  constexpr int kLow = 16;  // bits of the sum, so that no product exceeds 64 bits
   const int64_t high = sum >> kLow, low = sum & 0xffff;
   const int shift = 31 - by.shift;
   const int64_t carried = (low * by.multiplier + (int64_t{1} << (shift - 1))) >> kLow;
   return static_cast<int32_t>((high * by.multiplier + carried) >> (shift - kLow));
 }
 
-// The same for 64-bit sums that become int16.
+// The same for 64-bit sums and int16 outputs.
 struct WideStage {
   std::vector<int64_t> bias;
   std::vector<QuantizedMultiplier> by;
   bool sums_of_32_bits = false;   // modulo 2^32, rounded twice
-  bool whole_multiplier = false;  // not cut to 16 bits, and rounded once
+  bool whole_multiplier = false;  // all 31 bits, not 16, and rounded once
   Range range;
 
   int16_t finish(int64_t sum, size_t channel) const {
@@ -66,21 +66,21 @@ struct WideStage {
     return static_cast<int16_t>(std::clamp(scaled, range.min, range.max));
   }
 };
-// Of int16 activations with int8 weights, whose bias has 32 or 64 bits, which says how the sums are rounded.
+// For int16 activations with int8 weights. The bias has 32 or 64 bits, which decides how the sums are rounded.
 Result<WideStage> wide_stage(const WeightedOp& op);
-// The operations with weights where the input is int16.
+// The operations with weights and int16 input.
 Prepare prepare_int16_conv_2d, prepare_int16_depthwise_conv_2d, prepare_int16_transpose_conv,
     prepare_int16_fully_connected;
-// The forward convolution that a TRANSPOSE_CONV transposes: its input is the output at hand.
+// The forward convolution of a TRANSPOSE_CONV: its input is this op's output.
 Result<Window> transposed_window(const Context& c);
 
-// CONV_2D of one group and FULLY_CONNECTED where byte_gemm::available().
+// CONV_2D of one group and FULLY_CONNECTED, if byte_gemm::available().
 Prepare prepare_byte_conv_2d, prepare_byte_fully_connected;
-// The same on any CPU: sums of products of 16 bits.
+// The same on any CPU: sums of 16-bit products.
 Prepare prepare_wide_conv_2d, prepare_wide_fully_connected;
 
-// Constant 8-bit filter as int16 with its zero point subtracted: `rows` rows of `row_elems`, each padded with zeros to
-// `stride` elements.
+// A constant 8-bit filter as int16 with its zero point subtracted: `rows` rows of `row_elems`, each padded with zeros
+// to `stride` elements.
 std::vector<int16_t> widen_rows(const ir::Tensor& filter, size_t rows, size_t row_elems, size_t stride);
 
 }  // namespace skillet::ref

@@ -1,4 +1,4 @@
-// What has weights, recurrences and convolutions, against results that are written out.
+// Ops with weights, recurrences and convolutions, against explicit results.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -9,7 +9,7 @@
 namespace skillet::ref {
 namespace {
 
-// A channel of scale 0 is the zero point: TensorFlow Lite multiplies its sums, with the bias, by 0.
+// A channel of scale 0 gives the zero point: TensorFlow Lite multiplies its sums, with the bias, by 0.
 TEST(Definition, OfChannelWithScaleZero) {
   for (const char* op : {"CONV_2D", "FULLY_CONNECTED"}) {
     const bool is_conv = op[0] == 'C';
@@ -27,8 +27,8 @@ op 0 {} in=[0 1 2] out=[3])",
   }
 }
 
-// A sum where the two products of scales, as a number and rounded to float, round to different bytes: both by the
-// kernel of this CPU, and by that of others.
+// A sum for which the exact product of scales, and the product rounded to float, give different bytes: by the kernel of
+// this CPU, and by the kernel of others.
 TEST(Definition, OfBytesWithAScalePerChannel) {
   for (const char* text : {
            R"(tensor 0 "in" int8 2x2x2 scale=[0.5 4] zero=0 axis=1 const=[1 2 3 -4 5 6 7 -128]
@@ -75,7 +75,7 @@ op 0 CONV_2D in=[0 1 2] out=[3] float_product={}
   }
 }
 
-// What there is for processors without vectors of bytes.
+// The kernels for processors without vectors of bytes.
 TEST(Definition, WideKernelsComputeTheSame) {
   struct Kind {
     Prepare* prepare;
@@ -121,8 +121,8 @@ op 0 FULLY_CONNECTED in=[0 1 {2}] out=[3]
   }
 }
 
-// Gates that are open, so that each step gives the tangent of what came in: of two images, the second time of twice as
-// much, as the cells keep what they had.
+// Open gates, so that each step gives the tangent of its input: for two images, the second time of twice as much,
+// because cells keep their value.
 TEST(Definition, OfRecurrence) {
   expect_values(R"(tensor 0 "in" float32 2x2x1 const=[100 0 -100 -100]
 tensor 1 "i" float32 1x1 const=[0]
@@ -155,8 +155,8 @@ outputs 7
 op 0 UNIDIRECTIONAL_SEQUENCE_LSTM in=[0 1 1 2 1 1 1 1 1 - - - 3 3 4 3 - - 5 6] out=[7] activation=tanh cell_clip=0.5)");
 }
 
-// The same in integers, where cells are in units of 2^-11 and gates of 2^-12: of x and -x, two steps. tanh(0.5) is
-// 59/128, tanh(1) 97/128, tanh(2) 123/128; a projection leaves nearly all of it, in units of 2^-6.
+// The same in integers, with cells in units of 2^-11 and gates of 2^-12: for x and -x, two steps. tanh(0.5) is 59/128,
+// tanh(1) 97/128, tanh(2) 123/128; a projection keeps nearly all of it, in units of 2^-6.
 TEST(Definition, OfRecurrenceInIntegers) {
   const struct Row {
     const char *projection, *scale, *attrs, *out;
@@ -186,7 +186,8 @@ op 0 UNIDIRECTIONAL_SEQUENCE_LSTM in=[0 1 1 2 1 1 1 1 1 - - - 3 3 4 3 {0} - 5 6]
                       .c_str());
 }
 
-// Each image of a batch, padding, a bias or none, a range; two input channels seen by all filters, or each by its own.
+// Each image of a batch, padding, with and without bias, a range; two input channels read by all filters, or each by
+// its own.
 TEST(Definition, OfRealSums) {
   for (const char* text : {
            R"(tensor 0 "in" float32 2x1x3x2 const=[1 2 3 4 5 6 -1 -2 -3 -4 -5 -6]
@@ -225,7 +226,7 @@ op 0 FULLY_CONNECTED in=[0 1] out=[2] activation=relu)",
     expect_values(text);
 }
 
-// Two channels, each pixel a square of its own: a sum is a product and the bias.
+// Two channels, each pixel in a separate square: a sum is a product and the bias.
 TEST(Definition, OfTransposedConvolutionWithBias) {
   expect_values(
       "graph \"g\"\ntensor 0 \"s\" int32 4 const=[1 2 4 2]\ntensor 1 \"w\" int8 2x2x2x1 scale=1 zero=0 const=[1 2 3 4 "
@@ -249,7 +250,7 @@ TEST(Definition, OfTransposedConvolutionWithBias) {
       "inputs 2\noutputs 4\nop 0 TRANSPOSE_CONV in=[0 1 2 3] out=[4] padding=valid stride_h=2 stride_w=2\n");
 }
 
-// From where it starts, by steps, up to the limit and without it.
+// From the start, by steps, up to the limit, exclusive.
 TEST(Definition, OfRange) {
   const auto range = [](const char* type, const char* start, const char* limit, const char* step, const char* values) {
     const auto count = 1 + std::ranges::count(std::string_view(values), ' ');

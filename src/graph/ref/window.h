@@ -1,4 +1,4 @@
-// Window: how a kernel slides over an image: sizes, strides, dilation, padding, and where its taps fall.
+// Window: how a kernel slides over an image: sizes, strides, dilation, padding, and the positions of its taps.
 // Called by convolutions and pooling.
 // Must not know: element types, channels.
 #pragma once
@@ -26,13 +26,13 @@ struct Window {
   size_t input_index(int32_t y, int32_t x) const {
     return static_cast<size_t>(y) * static_cast<size_t>(input_w) + static_cast<size_t>(x);
   }
-  // Output pixel i looks at exactly input pixel i.
+  // True if output pixel i reads exactly input pixel i.
   bool is_identity() const {
     return kernel_h == 1 && kernel_w == 1 && stride_h == 1 && stride_w == 1 && pad_top == 0 && pad_left == 0;
   }
 };
 
-// `filter` is [_, h, w, _] (OHWI or 1HWC). Error when the dilated kernel is so large that coordinates leave int32.
+// `filter` is [_, h, w, _] (OHWI or 1HWC). Error if the dilated kernel is so large that coordinates exceed int32.
 inline Result<Window> conv_window(const Context& context, const ir::ConvAttrs& attrs, const ir::Shape& input,
                                   const ir::Shape& filter, const ir::Shape& output) {
   constexpr int64_t kMaxExtent = 1 << 29;

@@ -1,6 +1,6 @@
-// expect_values(): a graph in text form computes what the text gives as its outputs, from what it gives as its inputs.
+// expect_values(): a graph in text form computes the outputs in the text from the inputs in the text.
 // Called by the tests of graph/ref/.
-// Must not know: any single operation.
+// Must not know: any specific operation.
 #pragma once
 
 #include <gtest/gtest.h>
