@@ -10,7 +10,7 @@
 namespace skillet::tflite {
 namespace {
 
-// Missing fields count as 0, as TFLite has them.
+// Missing fields count as 0, as in TFLite.
 class Fields {
  public:
   explicit Fields(flexbuffers::Map map) : map_(map) {}

@@ -1,4 +1,4 @@
-// Attributes of custom operations, which model files hold as FlexBuffers.
+// Attributes of custom operations, which model files store as FlexBuffers.
 // Called by options.cpp.
 // Must not know: tensors, graphs.
 #pragma once
@@ -10,7 +10,7 @@
 
 namespace skillet::tflite {
 
-// Of TFLite_Detection_PostProcess. `options` may be null.
+// Reads the options of TFLite_Detection_PostProcess. `options` may be null.
 Result<ir::Attrs> read_detection_options(const flatbuffers::Vector<uint8_t>* options);
 
 }  // namespace skillet::tflite

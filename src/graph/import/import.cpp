@@ -37,7 +37,7 @@ constexpr std::array<std::string_view, 210> kBuiltinNames = {
 #undef BUILTIN
 };
 constexpr int32_t kCustomCode = 32;
-// Resolved while the file is read: the graph has what it makes.
+// Resolved while the file is read: the graph has its result.
 constexpr int32_t kDensify = 124;
 
 // In the order of the schema's TensorType.
@@ -51,7 +51,7 @@ std::string text_of(const flatbuffers::String* string) { return string == nullpt
 
 constexpr size_t kMarkEnd = 8, kStartBytes = 512;
 
-// What people take for a model that we could read, and what to do about it.
+// Formats that people mistake for a model that we can read, and what to do about it.
 std::string_view other_format(std::span<const uint8_t> file) {
   static constexpr Magic kRows[] = {
       {0, "PK\3\4", "a zip archive: unpack it, or convert what it holds (PyTorch, Keras) to .tflite"},
@@ -108,7 +108,7 @@ class Importer {
                  .with_context(fmt::format("tensor {}", i)));
     }
     SK_TRY_ASSIGN(const std::vector<TensorId> inputs, budget_.copy(subgraph_->inputs()));
-    // A tensor that is named twice is one input.
+    // A tensor that is listed twice is one input.
     std::set<TensorId> named;
     std::ranges::copy_if(inputs, std::back_inserter(graph_.inputs),
                          [&](TensorId id) { return named.insert(id).second; });
@@ -121,7 +121,7 @@ class Importer {
     return {};
   }
 
-  // A few bytes must not ask for all of the machine's memory.
+  // A small file must not be able to claim all of the machine's memory.
   Result<void> check_size() const {
     constexpr uint64_t kAlways = 1ULL << 30, kPerByte = 1024;
     const uint64_t limit = kAlways + kPerByte * file_->size();
@@ -132,7 +132,7 @@ class Importer {
                  file_->size(), limit);
   }
 
-  // Lists may be shared within a file, so that a small file could make us copy without end.
+  // Lists may be shared within a file, so a small file could cause endless copies.
   class Budget {
    public:
     explicit Budget(const Bytes& file) : left_bytes_(4 * file.size() + 65536) {}
@@ -142,7 +142,7 @@ class Importer {
       SK_TRY(spend(count(list) * sizeof(T)));
       return list == nullptr ? std::vector<T>{} : std::vector<T>(list->begin(), list->end());
     }
-    // Names are made fit to be shown here, so that nobody who shows them needs to.
+    // Names are made printable here, so that code that shows them need not do it.
     Result<std::string> copy(const flatbuffers::String* string) {
       SK_TRY(spend(string == nullptr ? 0 : string->size()));
       return printable(text_of(string));
@@ -158,7 +158,7 @@ class Importer {
   };
 
   Result<void> open() {
-    // Newer files may have buffers behind the FlatBuffers part, which itself has 31-bit offsets.
+    // Newer files may have buffers after the FlatBuffers part, which itself has 31-bit offsets.
     const size_t checked_bytes = std::min<size_t>(file_->size(), FLATBUFFERS_MAX_BUFFER_SIZE - 1);
     SK_TRY(check_mark(*file_));
     flatbuffers::Verifier verifier(file_->data(), checked_bytes);
@@ -198,7 +198,7 @@ class Importer {
 
   Result<void> set_input_shapes() {
     for (const TensorId id : graph_.inputs) {
-      if (id < 0 || static_cast<size_t>(id) >= graph_.tensors.size()) return {};  // verify() tells
+      if (id < 0 || static_cast<size_t>(id) >= graph_.tensors.size()) return {};  // verify() reports it
     }
     std::set<TensorId> given;
     for (const std::string& text : options_.input_shapes) {
@@ -211,7 +211,7 @@ class Importer {
     return {};
   }
 
-  // The tensor that `text`, a row of ImportOptions::input_shapes, is for.
+  // Sets the shape of the tensor in `text`, a row of ImportOptions::input_shapes, and returns the tensor.
   Result<TensorId> set_input_shape(const std::string& text) {
     const size_t mark = text.rfind('=');
     const std::string name = mark == std::string::npos ? "" : text.substr(0, mark);
@@ -241,7 +241,7 @@ class Importer {
     return *found;
   }
 
-  // Files have a 1 where a size is free. Of the first dimension, the batch, one is what people want.
+  // Files have a 1 for a free size. For the first dimension, the batch, 1 is usually wanted.
   void warn_of_free_sizes(TensorId id) {
     const auto* signature = subgraph_->tensors()->Get(static_cast<flatbuffers::uoffset_t>(id))->shape_signature();
     const ir::Tensor& tensor = graph_.tensor(id);
@@ -285,9 +285,9 @@ class Importer {
     return {};
   }
 
-  // Accepts what is odd but harmless: ranges without scales, scales of floats, the axis of a single scale.
+  // Accepts harmless oddities: ranges without scales, scales of floats, the axis of a single scale.
   Result<void> import_quant(const schema::QuantizationParameters* from, ir::Tensor& tensor) {
-    constexpr uint8_t kCustomDetails = 1;  // the plain scales stand beside it
+    constexpr uint8_t kCustomDetails = 1;  // the plain scales are present too
     if (from == nullptr || !ir::is_integer(tensor.dtype)) return {};
     if (from->details_type() > kCustomDetails) {
       return error(ErrorCode::unsupported, "quantization of kind {} is not known", int{from->details_type()});
@@ -299,7 +299,7 @@ class Importer {
       return error(ErrorCode::malformed, "{} scales but {} zero points", channels, zero_points);
     }
     for (size_t i = 0; i < channels; ++i) {
-      // The FlatBuffers verifier checks that lists are aligned to 4 bytes only.
+      // The FlatBuffers verifier only checks that lists are aligned to 4 bytes.
       const size_t at = zero_points == 1 ? 0 : i;
       const int64_t zero_point = zero_points == 0 ? 0 : load_le<int64_t>(from->zero_point()->Data() + 8 * at);
       if (zero_point < INT32_MIN || zero_point > INT32_MAX) {
@@ -311,7 +311,7 @@ class Importer {
     return {};
   }
 
-  // Points `tensor` at its part of the file. No contents: buffer 0, or an empty one.
+  // Points `tensor` at its part of the file. Buffer 0 or an empty one means no contents.
   Result<void> import_contents(const schema::Tensor& from, ir::Tensor& tensor) {
     if (from.external_buffer() != 0) return error(ErrorCode::unsupported, "its contents are in another file");
     if (from.buffer() == 0) return {};
@@ -323,7 +323,7 @@ class Importer {
     std::span<const uint8_t> data;
     if (count(buffer.data()) != 0) {
       data = {buffer.data()->data(), buffer.data()->size()};
-    } else if (buffer.offset() > 1 && buffer.size() > 0) {  // 1 is a place holder of the writer
+    } else if (buffer.offset() > 1 && buffer.size() > 0) {  // 1 is a placeholder of the writer
       if (buffer.offset() > file_->size() || buffer.size() > file_->size() - buffer.offset()) {
         return error(ErrorCode::malformed, "buffer {} at {} with {} bytes is outside the file of {} bytes",
                      from.buffer(), buffer.offset(), buffer.size(), file_->size());
@@ -336,7 +336,7 @@ class Importer {
     return {};
   }
 
-  // The file has the elements that are not zero, and where they belong.
+  // The file has the nonzero elements and their positions.
   Result<void> make_dense(const schema::SparsityParameters& how, ir::Tensor& tensor) {
     SK_TRY(ir::checked_elems(tensor.shape));
     SK_TRY_ASSIGN(Bytes bytes, dense_contents(how, tensor, tensor.data, dense_left_bytes_));
@@ -351,11 +351,11 @@ class Importer {
                    count(model_->operator_codes()));
     }
     const schema::OperatorCode& code = *model_->operator_codes()->Get(from.opcode_index());
-    // Files from before 2020 have only the byte; newer ones have 127 there when the code does not fit it.
+    // Files from before 2020 have only the byte; newer files have 127 there if the code does not fit it.
     const int32_t number = std::max<int32_t>(code.deprecated_builtin_code(), code.builtin_code());
     if (number < 0) return error(ErrorCode::malformed, "builtin operation {}", number);
     ir::Op op;
-    // Not the place in the file, of which handles of variables and the like are no operations of the graph.
+    // Not the index in the file, where handles of variables and similar operations count too.
     op.source_index = static_cast<int32_t>(graph_.ops.size());
     if (!options_.as_hosts_have_it) {
       SK_TRY_ASSIGN(const bool done, resolve(number, from));
@@ -379,7 +379,7 @@ class Importer {
     return {};
   }
 
-  // Whether `from` is no operation of the graph: it is about a variable, or unpacks weights.
+  // Returns true if `from` does not become an operation of the graph: it handles a variable, or unpacks weights.
   Result<bool> resolve(int32_t number, const schema::Operator& from) {
     if (number != kDensify || count(from.inputs()) != 1 || count(from.outputs()) != 1)
       return variables_->take(number, from);
@@ -396,7 +396,7 @@ class Importer {
     return true;
   }
 
-  // Of the variables that CALL_ONCE sets.
+  // Reads the initial values of variables that CALL_ONCE sets.
   Result<void> set_initial_values() {
     for (const uint32_t subgraph : variables_->initial_subgraphs()) {
       Importer initial(file_, graph_.name, {});
@@ -412,7 +412,8 @@ class Importer {
     return {};
   }
 
-  // The quantization of an LSTM's hidden state stands at the fifth of its intermediate tensors, which nobody computes.
+  // The quantization of an LSTM's hidden state is stored in the fifth of its intermediate tensors, which no op
+  // computes.
   void add_hidden_quant(const schema::Operator& from, ir::Op& op) const {
     constexpr flatbuffers::uoffset_t kHidden = 4;
     auto* attrs = std::get_if<ir::LstmAttrs>(&op.attrs);
@@ -435,7 +436,7 @@ class Importer {
     return {};
   }
 
-  // A list without entries (the axes of a squeeze, the shape of a scalar) has no bytes in the file, but is constant.
+  // An empty list (the axes of a squeeze, the shape of a scalar) has no bytes in the file, but is constant.
   void add_empty_constants() {
     const std::vector<ir::OpId> producer = ir::producers(graph_);
     std::vector<bool> given(graph_.tensors.size());
@@ -458,7 +459,7 @@ class Importer {
   Budget budget_;
   const schema::Model* model_ = nullptr;
   const schema::SubGraph* subgraph_ = nullptr;
-  size_t dense_left_bytes_;  // that sparse tensors may take
+  size_t dense_left_bytes_;  // remaining bytes for sparse tensors
   std::optional<Variables> variables_;
   ir::Graph graph_;
 };
@@ -483,7 +484,7 @@ Result<ir::Graph> import(std::span<const uint8_t> file, std::string name, Import
 }
 
 Result<ir::Graph> import_file(const std::string& path, ImportOptions options) {
-  // A large file that is something else is not read.
+  // Checks the start first, so that a large file of another format is not read.
   SK_TRY_ASSIGN(const Bytes start, read_file_start(path, kStartBytes));
   SK_TRY(check_mark(start).with_context(path));
   SK_TRY_ASSIGN(Bytes bytes, read_file(path));

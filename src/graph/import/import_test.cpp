@@ -79,8 +79,7 @@ op 2 "MyOp" in=[4 - 5] out=[6]
 )");
 }
 
-// Converters write the new shape as what is computed from the batch, which they do not know; and shapes of 1 there.
-// Of a model that a vendor's compiler made: where its tensors are in memory, and what is nobody's but the operation's.
+// A model that a vendor's compiler made: offsets of its tensors in memory, and memory that only its operation uses.
 TEST(Import, ReadsPlannedMemory) {
   std::string text = replaced("{data: []}]",
                               "{data: []}, {data: [0,0,0,0, 1,0,0,0, 7,0,0,0, 16,0,0,0, 255,255,255,255, "
@@ -104,7 +103,7 @@ TEST(Import, MemoryOfAnOperationHasALimit) {  // 256 MiB
   }
 }
 
-// Two operations of a vendor that share memory, one of which makes its output in the place of the other's.
+// Two operations of a vendor that share memory; one makes its output in the place of the other's.
 TEST(Import, HandsMemoryOnFromOneOperationToTheNext) {
   const auto graph = import(to_file(R"({
     version: 3,
@@ -132,6 +131,7 @@ TEST(Import, HandsMemoryOnFromOneOperationToTheNext) {
   EXPECT_TRUE(graph->tensor(1).is_constant());
 }
 
+// Converters do not know the batch: they compute the new shape from it, and declare shapes with a batch of 1.
 TEST(Import, KnowsWhatIsComputedFromShapes) {
   const auto graph = import(to_file(R"({
     version: 3,
@@ -166,7 +166,7 @@ TEST(Import, KnowsWhatIsComputedFromShapes) {
   EXPECT_EQ(graph->ops.size(), 4U);
 }
 
-// A version that lacks the field is no error: the kernels read it. Who has to know asks for it.
+// A version that lacks the field is not an error: the kernels read it. Callers can request the list.
 TEST(Import, NamesFieldsThatTheVersionOfTheOperationLacks) {
   for (const int version : {1, 7, 8}) {
     for (const bool offset : {false, true}) {
@@ -192,7 +192,7 @@ TEST(Import, NamesFieldsThatTheVersionOfTheOperationLacks) {
   }
 }
 
-// One input whose rows and columns are free, an addition with itself; and the other subgraph, a RELU of another input.
+// One input with free rows and columns, an addition with itself; and the other subgraph, a RELU of another input.
 constexpr std::string_view kFree = R"({
   version: 3, operator_codes: [{builtin_code: 0}, {builtin_code: 19}], buffers: [{}],
   subgraphs: [
@@ -208,7 +208,7 @@ constexpr std::string_view kFree = R"({
                    {signature_key: "lost", subgraph_index: 2}]
 })";
 
-// What was logged as warnings, and the shape of the first output; or the error.
+// The logged warnings, and the shape of the first output; or the error.
 std::string read_as(const ImportOptions& options) {
   ::testing::internal::CaptureStderr();
   const auto graph = import(to_file(std::string(kFree)), "m", options);
@@ -304,7 +304,7 @@ TEST(Import, RefusesWithTheReason) {
   }
 }
 
-// The filter 2x1x1x1 as two rows of which each has one element, with one thing wrong.
+// The filter 2x1x1x1 as two rows with one element each, with one thing wrong.
 TEST(Import, RefusesSparsityThatDoesNotFit) {
   const std::string good = R"({traversal_order: [0, 1, 2, 3], dim_metadata: [{dense_size: 2},
       {format: 1, array_segments_type: "Uint8Vector", array_segments: {values: [0, 1, 2]},
@@ -338,7 +338,7 @@ TEST(Import, RefusesSparsityThatDoesNotFit) {
   }
 }
 
-// An op whose case is forgotten would run with default attributes, whatever its options say.
+// An op whose case is forgotten would run with default attributes, and ignore its options.
 TEST(Options, OfEveryOpAreRead) {
   flatbuffers::FlatBufferBuilder builder;
   builder.Finish(schema::CreateOperator(builder));
@@ -389,7 +389,7 @@ TEST(Import, ReadsBuffersBehindTheFlatBuffer) {
   EXPECT_EQ(graph->tensors[1].values<uint8_t>(), (std::vector<uint8_t>{5, 6}));
 }
 
-// The FlatBuffers verifier does not see that a list of 8-byte numbers is at an odd multiple of 4.
+// The FlatBuffers verifier does not check that a list of 8-byte numbers is aligned to 8.
 TEST(Import, ReadsUnalignedZeroPoints) {
   for (const bool padded : {false, true}) {  // one of the two is unaligned
     flatbuffers::FlatBufferBuilder builder;
@@ -467,7 +467,7 @@ TEST(Import, BuiltinNames) {
   EXPECT_EQ(builtin_name(-1), "");
 }
 
-// op.def repeats the names and codes of the ops it has.
+// op.def repeats the names and codes of its ops.
 TEST(Import, OpTableAgreesWithTheBuiltinCodes) {
   const auto name_of = [](int32_t code, std::string_view name) {
     if (code == ir::kNoFileOp) return name;
@@ -479,7 +479,7 @@ TEST(Import, OpTableAgreesWithTheBuiltinCodes) {
 #undef OP
 }
 
-// A folder of models beside the repository, where there is one.
+// A folder of models next to the repository, if it exists.
 TEST(Import, AllSharedModels) {
   const std::filesystem::path shared = skillet::in_tree("../shared");
   if (!std::filesystem::exists(shared)) GTEST_SKIP() << "../shared is absent: only the models in tests/ are checked";

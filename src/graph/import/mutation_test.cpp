@@ -1,4 +1,4 @@
-// Damaged files: importing never crashes and says why it refuses. Best run with a sanitizer.
+// Damaged files: importing never crashes, and reports why it refuses. Best run with a sanitizer.
 #include <gtest/gtest.h>
 
 #include <random>

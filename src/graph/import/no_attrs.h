@@ -1,6 +1,6 @@
-// Attributes of operations that have none.
-// Called by the readers of a model file's options and of a host's parameters, for what they do not list.
-// Must not know: where parameters are kept.
+// Attributes of operations without attributes.
+// Called for operations that the readers of a model file's options and of a host's parameters do not list.
+// Must not know: where parameters are stored.
 #pragma once
 
 #include "base/result.h"
@@ -8,7 +8,7 @@
 
 namespace skillet::tflite {
 
-// Error where op.def says that there are some: an operation that nobody reads them for would run with the defaults.
+// Error if op.def lists attributes: no reader exists for them, and the operation would run with the defaults.
 inline Result<ir::Attrs> no_attrs(ir::OpKind kind) {
   ir::Attrs attrs = ir::default_attrs(kind);
   if (std::holds_alternative<ir::NoAttrs>(attrs) || std::holds_alternative<ir::OpaqueAttrs>(attrs)) return attrs;

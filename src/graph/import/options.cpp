@@ -13,8 +13,8 @@ namespace {
 using ir::Attrs;
 using ir::OpKind;
 
-// A table without any field: reading it gives the schema's defaults. First its vtable (4 bytes long, of a table of 4
-// bytes), then the table, which is nothing but the distance back to the vtable.
+// A table without fields: reading it gives the schema's defaults. First its vtable (4 bytes, for a table of 4 bytes),
+// then the table, which only holds the distance back to the vtable.
 alignas(8) constexpr uint8_t kEmptyTable[8] = {4, 0, 4, 0, 4, 0, 0, 0};
 
 template <typename T>
@@ -28,7 +28,7 @@ Result<const T*> options(const schema::Operator& op) {
   return table != nullptr ? table : reinterpret_cast<const T*>(kEmptyTable + 4);
 }
 
-// The values of a file's fields. The table's types are the IR's but for enumerations and lists.
+// Takes the values of a file's fields. The table's types equal the IR's, except for enumerations and lists.
 struct Take {
   template <typename T>
   Result<void> operator()(std::string_view, T& to, T value) const {
@@ -52,7 +52,7 @@ struct Take {
     to = code == 1;
     return {};
   }
-  // More entries than a shape can have dimensions are not worth copying.
+  // Longer lists than a shape can have dimensions are not copied.
   Result<void> operator()(std::string_view, std::vector<int32_t>& to, const flatbuffers::Vector<int32_t>* list) const {
     constexpr flatbuffers::uoffset_t kMaxEntries = 64;
     if (list == nullptr) return {};
@@ -87,7 +87,7 @@ Result<Attrs> read_attrs(OpKind kind, const schema::Operator& op) {
 bool must_stay_opaque(OpKind kind, const schema::Operator& op) {
   if (kind == OpKind::lstm) {
     const auto* options = op.builtin_options_as_LSTMOptions();
-    return options != nullptr && options->kernel_type() != 0;  // another one has other operands
+    return options != nullptr && options->kernel_type() != 0;  // other kernel types have other operands
   }
   if (kind == OpKind::unidirectional_sequence_lstm) {
     const auto* options = op.builtin_options_as_UnidirectionalSequenceLSTMOptions();
@@ -95,7 +95,7 @@ bool must_stay_opaque(OpKind kind, const schema::Operator& op) {
   }
   if (kind != OpKind::fully_connected) return false;
   const auto* options = op.builtin_options_as_FullyConnectedOptions();
-  // Weights shuffled for one CPU's vector unit.
+  // Weights shuffled for the vector unit of one CPU.
   return options != nullptr && options->weights_format() != 0;
 }
 

@@ -9,11 +9,11 @@
 
 namespace skillet::tflite {
 
-// The error does not name the op: the caller adds it. Options that are left out have the schema's defaults, which
-// ir::verify() may refuse (a stride of 0).
+// The error does not name the op: the caller adds it. Missing options have the schema's defaults, which ir::verify()
+// may refuse (a stride of 0).
 Result<ir::Attrs> read_attrs(ir::OpKind kind, const schema::Operator& op);
 
-// True when the IR cannot express what the options ask for, so that the op has to stay opaque.
+// True if the IR cannot express the options, so that the op must stay opaque.
 bool must_stay_opaque(ir::OpKind kind, const schema::Operator& op);
 
 }  // namespace skillet::tflite

@@ -11,7 +11,7 @@ namespace skillet::tflite {
 namespace {
 
 constexpr size_t kHeader = 3;
-constexpr int64_t kMemoryMax = int64_t{1} << 28;  // of an operation, bytes
+constexpr int64_t kMemoryMax = int64_t{1} << 28;  // bytes of one operation
 
 std::span<const uint8_t> plan_of(const schema::Model& model) {
   if (model.metadata() == nullptr || model.buffers() == nullptr) return {};
@@ -26,7 +26,7 @@ std::span<const uint8_t> plan_of(const schema::Model& model) {
 
 }  // namespace
 
-// An offset of 32 bits for each tensor follows the header of three numbers, the last of which says how many.
+// A header of three numbers, the last of which is the count, is followed by a 32-bit offset for each tensor.
 void set_planned_places(std::span<const uint8_t> plan, size_t tensors, std::span<const int> number_of,
                         ir::Graph& graph) {
   if (plan.size() != (kHeader + tensors) * 4) return;
@@ -40,7 +40,7 @@ void set_planned_places(std::span<const uint8_t> plan, size_t tensors, std::span
 void make_zeros(ir::Tensor& tensor) {
   const int64_t size = tensor.bytes();
   if (size == 0) return ir::set_constant(tensor, {});
-  if (size < 0 || size > kMemoryMax) return;  // verify() says that nobody computes it
+  if (size < 0 || size > kMemoryMax) return;  // verify() reports that no op computes it
   std::shared_ptr<void> zeros(std::calloc(static_cast<size_t>(size), 1), std::free);
   if (zeros == nullptr) return;
   tensor.data = {static_cast<const uint8_t*>(zeros.get()), static_cast<size_t>(size)};
@@ -49,7 +49,7 @@ void make_zeros(ir::Tensor& tensor) {
 
 namespace {
 
-// What a later operation makes anew in a tensor's place is a tensor of its own from there on.
+// If a later operation writes a tensor again, the new value becomes a separate tensor.
 void rename_made_again(ir::Graph& graph, std::vector<ir::TensorId>& added) {
   std::vector<bool> is_made(graph.tensors.size());
   std::vector<ir::TensorId> now(graph.tensors.size());
@@ -74,7 +74,7 @@ void rename_made_again(ir::Graph& graph, std::vector<ir::TensorId>& added) {
   rename(graph.outputs);
 }
 
-// Memory that several operations name holds what one leaves for another. Of an operation's memories the first.
+// Memory that several operations use carries data from one to the next. Only an operation's first memory counts.
 void hand_on_memory(const std::vector<bool>& is_memory, ir::Graph& graph, std::vector<ir::TensorId>& added) {
   const auto memory_of = [&](const ir::Op& op) {
     const auto found = std::ranges::find_if(op.inputs, [&](ir::TensorId id) {

@@ -15,14 +15,14 @@ namespace {
 using flatbuffers::Offset;
 using flatbuffers::voffset_t;
 
-// Of whatever a file aligns, and more than any runtime asks for.
+// At least the alignment of anything in a file, and more than any runtime requires.
 constexpr size_t kAlignment = 64;
 constexpr size_t kFileMax = size_t{1} << 30;  // offsets have 31 bits
 
 // Fields of tables, by their ids in the schema.
 constexpr voffset_t field(int id) { return static_cast<voffset_t>(4 + 2 * id); }
-constexpr int kModelFields = 5, kModelFieldsKnown = 16;        // those behind are kept as references
-constexpr int kOperatorFields = 9, kOperatorFieldsKnown = 16;  // those behind would be lost
+constexpr int kModelFields = 5, kModelFieldsKnown = 16;        // later fields are kept as references
+constexpr int kOperatorFields = 9, kOperatorFieldsKnown = 16;  // later fields would be lost
 
 int8_t type_code(ir::DType dtype) {
   switch (dtype) {
@@ -33,7 +33,7 @@ int8_t type_code(ir::DType dtype) {
     case ir::DType::boolean: return 6;
     case ir::DType::int16: return 7;
     case ir::DType::int8: return 9;
-    default: return -1;  // passes make no tensors of others
+    default: return -1;  // passes make no tensors of other types
   }
 }
 
@@ -69,7 +69,7 @@ class Writer {
     return {};
   }
 
-  // Tables are written from the end: the old file comes first, at the end, and what follows refers to it.
+  // Tables are written from the end: the old file is placed first, at the end, and new tables refer to it.
   void place_file() {
     out_.TrackMinAlign(kAlignment);
     out_.Pad(align_up(file_.size(), kAlignment) - file_.size());
@@ -88,7 +88,7 @@ class Writer {
     for (const T* one : *list) out.push_back(old(one));
     return out;
   }
-  // A field that is an offset, whatever it is of; nothing: it is not there, or leaves the file.
+  // A field that is an offset of any type; nothing if it is missing or points outside the file.
   std::optional<Offset<void>> old_field(const flatbuffers::Table* table, voffset_t at) const {
     const auto* address = reinterpret_cast<const uint8_t*>(table) + table->GetOptionalFieldOffset(at);
     if (table->GetOptionalFieldOffset(at) == 0) return std::nullopt;
@@ -148,7 +148,7 @@ class Writer {
     const ir::Op& model = before_.ops[source];
     const schema::Operator* from = old_graph_->operators()->Get(static_cast<flatbuffers::uoffset_t>(source));
     const bool same_options = op.kind == model.kind && op.opaque_name == model.opaque_name && op.attrs == model.attrs;
-    // Not the importer's operands: it reads what it knows of shapes instead of computing it.
+    // Compares with the file's operands: the importer replaces computed shapes by constants.
     const auto is_of_file = [](const std::vector<ir::TensorId>& ids, const flatbuffers::Vector<int32_t>* list) {
       return list != nullptr ? std::ranges::equal(ids, *list) : ids.empty();
     };
@@ -162,7 +162,7 @@ class Writer {
     }
     return with_operands(*from, inputs, outputs);
   }
-  // The published kernels of these two count a bias that is left out, and want one where weights are bytes: zeros.
+  // The published kernels of these two ops count an omitted bias as an input, and require one for 8-bit weights: zeros.
   std::vector<ir::TensorId> written_inputs(const ir::Op& op) {
     std::vector<ir::TensorId> inputs = op.inputs;
     if ((op.kind != ir::OpKind::conv_2d && op.kind != ir::OpKind::depthwise_conv_2d) || op.input(2) != ir::kNoTensor)
@@ -237,7 +237,7 @@ class Writer {
   }
   template <typename Table, typename A>
   NewOptions new_table(schema::BuiltinOptions type, const A& attrs) {
-    Ints list;  // before the table that refers to it is begun
+    Ints list;  // must be built before the table that refers to it
     ir::for_each_field(attrs, [&]<typename T>(std::string_view, const T& field, std::string_view) {
       if constexpr (std::is_same_v<T, std::vector<int32_t>>) list = out_.CreateVector(field);
     });
@@ -253,7 +253,7 @@ class Writer {
     return {type, Offset<void>(table.Finish().o)};
   }
 
-  // The file's own where it has one that is new enough.
+  // Uses the file's own code if its version is new enough.
   Result<uint32_t> code_of(ir::OpKind kind) {
     constexpr int32_t kVersion = 3;  // 8-bit types of both kinds, dilation
     const bool needs_version = kind == ir::OpKind::conv_2d || kind == ir::OpKind::depthwise_conv_2d;
@@ -316,7 +316,7 @@ class Writer {
   const schema::Model* model_;
   const schema::SubGraph* old_graph_ = nullptr;
   flatbuffers::FlatBufferBuilder out_;
-  size_t end_ = 0;  // of the old file's start, from the end
+  size_t end_ = 0;  // offset of the old file's start from the end
   std::vector<Offset<schema::Buffer>> buffers_;
   std::vector<Offset<schema::Tensor>> tensors_;
   std::vector<Offset<schema::OperatorCode>> codes_;

@@ -1,5 +1,5 @@
-// A model file with other operations: what passes made of its first subgraph. All else in it stays as it is, byte by
-// byte: names, metadata, signatures, other subgraphs, what we have no rows for.
+// Writes a model file with the operations that passes made of its first subgraph. All else stays as it is, byte by
+// byte: names, metadata, signatures, other subgraphs, fields that we have no rows for.
 // Called by tools.
 // Must not know: chips, passes.
 #pragma once
@@ -11,8 +11,8 @@
 
 namespace skillet::tflite {
 
-// `before` is what import() made of `file`; `after` has its tensors, others behind them, and any operations. What is
-// new stands in front of the old file, whose own tables are used where they are.
+// `before` is the result of import() of `file`; `after` has the same tensors, then new ones, and any operations. New
+// tables are placed before the old file, whose own tables stay in use.
 Result<Bytes> rewrite_file(std::span<const uint8_t> file, const ir::Graph& before, const ir::Graph& after);
 
 }  // namespace skillet::tflite

@@ -1,4 +1,4 @@
-// What is written is what was asked for: all models of the tree, each operation in each of the ways to write it.
+// Written files have the requested contents: all models of the tree, each operation in each way to write it.
 #include "graph/import/rewrite_file.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ struct Model {
   ir::Graph graph;
 };
 
-// An operation of nobody's, with all that a custom one may have.
+// A custom operation of no vendor, with all fields that one may have.
 Bytes custom_model() {
   flatbuffers::FlatBufferBuilder to;
   const auto data = to.CreateVector(Bytes{1, 2});
@@ -62,7 +62,7 @@ std::vector<Model> models() {
       if (entry.path().extension() != ".tflite" || entry.file_size() > 1 << 20) continue;
       Bytes file = read_file(entry.path().string()).value();
       auto graph = import(file, "model");
-      // Where the importer computes shapes, it has tensors of its own.
+      // The importer adds tensors where it computes shapes.
       if (graph.ok() && graph->tensors.size() == schema::GetModel(file.data())->subgraphs()->Get(0)->tensors()->size())
         out.push_back({entry.path().string(), std::move(file), std::move(*graph)});
     }
@@ -75,12 +75,12 @@ bool is_convolution(const ir::Op& op) {
   return op.kind == ir::OpKind::conv_2d || op.kind == ir::OpKind::depthwise_conv_2d;
 }
 
-// A bias of zeros is written where 8-bit convolutions have none.
+// A bias of zeros is written for 8-bit convolutions without one.
 bool gets_bias(const ir::Graph& graph, const ir::Op& op) {
   return is_convolution(op) && op.input(2) == ir::kNoTensor && ir::is_8bit(graph.tensor(op.inputs[0]).dtype);
 }
 
-// Fields of the model behind those that we know, such as metadata: the same bytes, in a copy of the old file.
+// Fields of the model after the known ones, such as metadata: the same bytes, in a copy of the old file.
 void expect_same_rest(const Bytes& old_file, const Bytes& file) {
   const uint8_t* const copy = file.data() + file.size() - align_up(old_file.size(), size_t{64});
   ASSERT_TRUE(std::equal(old_file.begin(), old_file.end(), copy)) << "the old file is not there";
@@ -104,7 +104,7 @@ void expect_same_list(const T* before, const T* after) {
   }
 }
 
-// What stands in an operation besides its operands.
+// Fields of an operation other than its operands.
 void expect_same_fields(const Bytes& old_file, const Bytes& file, size_t op) {
   const auto at = [&](const Bytes& of) {
     return schema::GetModel(of.data())->subgraphs()->Get(0)->operators()->Get(static_cast<flatbuffers::uoffset_t>(op));
@@ -160,7 +160,7 @@ TEST(RewriteFile, OptionsAreWrittenAsTheyAreRead) {
     EXPECT_TRUE(kinds.contains(kind)) << ir::op_kind_name(kind);
 }
 
-// Other operands, the same options: those of custom operations too.
+// Other operands, the same options, including those of custom operations.
 TEST(RewriteFile, OperandsAreExchanged) {
   std::set<ir::OpKind> kinds;
   bool has_custom_options = false, has_intermediates = false;
@@ -197,7 +197,7 @@ TEST(RewriteFile, OperandsAreExchanged) {
   EXPECT_TRUE(has_intermediates);
 }
 
-// What a network computes of zeros, as bytes.
+// Results of a network for zeros, as bytes.
 std::vector<Bytes> results(const ir::Graph& graph) {
   auto interpreter = ref::Interpreter::create(graph);
   EXPECT_TRUE(interpreter.ok() && interpreter->run().ok());
@@ -209,7 +209,7 @@ std::vector<Bytes> results(const ir::Graph& graph) {
   return out;
 }
 
-// Convolutions without a bias get one of zeros, whose scales are the products of the others.
+// Convolutions without a bias get zeros as bias, whose scales are the products of the others.
 TEST(RewriteFile, ABiasOfZerosIsWritten) {
   std::set<ir::OpKind> kinds;
   for (const Model& model : models()) {

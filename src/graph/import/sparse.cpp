@@ -12,9 +12,9 @@ namespace {
 
 constexpr size_t kMaxLevels = 32;
 
-// One dimension of the stored order: all of its positions, or those that the lists name.
+// One dimension of the stored order: all of its positions, or the listed ones.
 struct Level {
-  size_t dimension = 0;  // of the shape, or, from its rank on, of the block
+  size_t dimension = 0;  // dimension of the shape or, from its rank on, of the block
   size_t size = 0;
   bool is_sparse = false;
   std::vector<size_t> segments, positions;  // position i is in segments[p] <= i < segments[p + 1] of its parent p
@@ -97,7 +97,7 @@ class Reader {
 
   const Level& level_of(size_t dimension) const { return *std::ranges::find(levels_, dimension, &Level::dimension); }
 
-  // How many blocks each dimension of the shape has.
+  // Computes the number of blocks in each dimension of the shape.
   Result<void> set_sizes() {
     std::vector<size_t> sizes(shape_.dims.begin(), shape_.dims.end());
     for (size_t i = 0; i < block_of_.size(); ++i) {
@@ -117,7 +117,7 @@ class Reader {
     return {};
   }
 
-  // Of what is stored below entry `parent` of the level above. Each entry is visited once, as segments are in order.
+  // Fills the elements below entry `parent` of the level above. Each entry is visited once, as segments are in order.
   Result<void> fill(size_t depth, size_t parent) {
     if (depth == levels_.size()) return put(parent);
     const Level& level = levels_[depth];
@@ -155,7 +155,7 @@ class Reader {
   std::span<const uint8_t> stored_;
   std::vector<Level> levels_;
   std::vector<size_t> block_of_;  // the dimension that each block divides
-  std::vector<size_t> position_;  // of each level
+  std::vector<size_t> position_;  // by level
   Bytes out_;
 };
 

@@ -5,7 +5,7 @@
 
 namespace skillet::tflite {
 
-// 0 where the file has no such list.
+// 0 if the file has no such list.
 template <typename T>
 size_t count(const flatbuffers::Vector<T>* list) {
   return list == nullptr ? 0 : list->size();

@@ -87,7 +87,7 @@ Result<void> Variables::set_initial(const Variables& initial) {
                  ir::op_name(*other));
   for (const auto& [name, set] : initial.variables_) {
     const auto variable = variables_.find(name);
-    if (variable == variables_.end()) continue;  // nobody uses it
+    if (variable == variables_.end()) continue;  // unused
     const auto last =
         std::ranges::find(from.ops.rbegin(), from.ops.rend(), set, [](const ir::Op& op) { return op.outputs[0]; });
     const ir::Tensor& value = from.tensor(last->inputs[0]);

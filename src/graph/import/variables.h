@@ -1,4 +1,4 @@
-// Resource variables of a model file, which has handles of them, as variables of the graph. Called by the importer.
+// Resource variables of a model file become variables of the graph; the file has handles. Called by the importer.
 // Must not know: kernels.
 #pragma once
 
@@ -18,13 +18,13 @@ class Variables {
   // Both are borrowed.
   Variables(const schema::Model& model, ir::Graph& graph) : model_(model), graph_(graph) {}
 
-  // Takes VAR_HANDLE, READ_VARIABLE, ASSIGN_VARIABLE and CALL_ONCE, of builtin code `code`; false: it is none of them,
-  // or the variable is not known by a name.
+  // Handles VAR_HANDLE, READ_VARIABLE, ASSIGN_VARIABLE and CALL_ONCE, given their builtin code `code`. Returns false
+  // for other operations, and if the variable's name is not known.
   Result<bool> take(int32_t code, const schema::Operator& from);
 
   // Subgraphs that run once before the first run.
   const std::set<uint32_t>& initial_subgraphs() const { return initial_subgraphs_; }
-  // Values that the operations of `initial` set, which is such a subgraph. Error: they do more than that.
+  // Takes the values that the operations of `initial` set; `initial` is such a subgraph. Error if they do more.
   Result<void> set_initial(const Variables& initial);
 
  private:
@@ -37,7 +37,7 @@ class Variables {
 
   const schema::Model& model_;
   ir::Graph& graph_;
-  std::map<ir::TensorId, Name> handles_;  // by the tensor that holds it
+  std::map<ir::TensorId, Name> handles_;  // by the tensor that holds the handle
   std::map<Name, ir::TensorId> variables_;
   std::set<uint32_t> initial_subgraphs_;
 };

@@ -6,16 +6,16 @@
 namespace skillet::quantize {
 namespace {
 
-constexpr double kMost = 64;      // for channels that calibration hardly moved
-constexpr double kMargin = 1.1;   // what comes may be larger than what was seen
-constexpr double kTarget = 0.98;  // of the channels can be brought down to the target
+constexpr double kMost = 64;      // for channels that calibration hardly changed
+constexpr double kMargin = 1.1;   // later values may exceed the calibration's
+constexpr double kTarget = 0.98;  // share of channels that can be reduced to the target
 constexpr double kBiasEnd = 1 << 30;
 
-// What calibration leaves between a channel's values and the limits, as a factor.
+// Ratio between the limits and a channel's values in calibration.
 double room(const Range& range, Limits limits) {
   double out = kMost;
   if (range.high > 0) out = std::min(out, limits.high / (kMargin * range.high));
-  // Where the output ends at zero anyway, all that is below it stays below it.
+  // If the output ends at zero, values below it stay clamped.
   if (range.low < 0 && limits.low < 0) out = std::min(out, limits.low / (kMargin * range.low));
   return std::max(1.0, out);
 }

@@ -18,7 +18,7 @@ size_t count_scales(std::vector<float> scales) {
   return static_cast<size_t>(std::unique(scales.begin(), scales.end()) - scales.begin());
 }
 
-// Tensors of several inferences that go through a network side by side; each lives until its last reader has run.
+// Tensors of several inferences that run through a network in parallel; each lives until its last reader has run.
 class Batch {
  public:
   Batch(const ir::Graph& graph, std::span<const Inputs> sets) : contents_(sets.size()) {
@@ -67,7 +67,7 @@ class Batch {
   std::vector<std::vector<Bytes>> contents_;  // by inference, by tensor
 };
 
-// Error feedback moves the mean of outputs into biases, so there must be one.
+// Error feedback moves the mean of outputs into biases, so a layer needs one.
 void give_bias(ir::Graph& graph, ir::OpId id) {
   const passes::LayerOperands operands = passes::layer_operands(graph.op(id));
   if (graph.op(id).input(operands.bias) != ir::kNoTensor) return;
@@ -84,7 +84,7 @@ void give_bias(ir::Graph& graph, ir::OpId id) {
   inputs.push_back(added);
 }
 
-// One scale for all channels is written as one: there are delegates that take no list of them.
+// Equal scales for all channels are written as one: some delegates do not accept a list.
 void collapse(ir::Quant& quant) {
   if (quant.scales.empty() || count_scales(quant.scales) > 1) return;
   quant.scales.resize(1);
@@ -94,12 +94,12 @@ void collapse(ir::Quant& quant) {
 
 void write(ir::Graph& graph, ir::OpId id, const passes::WeightedLayer& layer) {
   give_bias(graph, id);
-  if (!passes::replace_weights(graph, id, layer)) return;  // a scale would leave floats
+  if (!passes::replace_weights(graph, id, layer)) return;  // a scale would not fit a float
   for (const size_t operand : {size_t{1}, passes::layer_operands(graph.op(id)).bias})
     collapse(graph.tensor(graph.op(id).inputs[operand]).quant);
 }
 
-// Tensors behind those of the model that no operation reads any more: what made room was rounded afterwards.
+// Removes added tensors that no operation reads any more: the headroom step's tensors were replaced by rounding.
 void drop_unused(ir::Graph& graph, size_t model_tensors) {
   std::vector<ir::TensorId> ids(graph.tensors.size(), ir::kNoTensor);
   std::vector<ir::Tensor> kept(graph.tensors.begin(),
@@ -163,10 +163,10 @@ class Work {
       SK_TRY_ASSIGN(layer.headroom, make_room(op));
     }
     const std::optional<passes::WeightedLayer> before = passes::weighted_layer(out_.graph, op);
-    if (!before) return {};  // nothing that has several scales any more
+    if (!before) return {};  // no longer several scales
     layer.scales_before = count_scales(before->scales);
     const size_t scales_max = options_.scales_max(op);
-    // Some of what is spread evenly would only be clamped, and count for nothing.
+    // Some evenly spread values would only be clamped and not count.
     const Limits limits = layer.input_varies ? output_limits(out_.graph, op) : Limits{-HUGE_VAL, HUGE_VAL};
     const Samples samples =
         layer.input_varies ? sample(out_.graph, op, seen_.all(input)) : spread_evenly(out_.graph, op);
@@ -180,7 +180,7 @@ class Work {
     return {};
   }
 
-  // Where no number of scales keeps the error: the fewest that come near to what more of them reach.
+  // If no number of scales keeps the error: the fewest whose error is near the least.
   passes::WeightedLayer fewest_scales(const passes::WeightedLayer& before, const Samples& samples, Limits limits,
                                       bool feed_back, size_t most) const {
     constexpr double kNear = 1.25;
@@ -199,7 +199,7 @@ class Work {
     return tried[static_cast<size_t>(first - errors.begin())];
   }
 
-  // The largest factor.
+  // Returns the largest factor.
   Result<double> make_room(ir::OpId op) {
     const std::optional<ir::OpId> reader = depthwise_reader(out_.graph, op);
     if (!reader || options_.scales_max(*reader) == 0) return 1.0;

@@ -14,7 +14,7 @@
 namespace skillet::quantize {
 namespace {
 
-// Networks with random weights whose scales are apart by up to `spread`, and data whose channels go together.
+// Networks with random weights whose scales differ by up to a factor of `spread`, and data with correlated channels.
 class Maker {
  public:
   explicit Maker(uint32_t seed, double spread = 30) : random_(seed), spread_(spread) {}
@@ -29,7 +29,7 @@ class Maker {
                              .quant = {.scales = {scale}, .zero_points = {-3}},
                              .owner = {}});
   }
-  int groups = 1;  // of each CONV_2D
+  int groups = 1;  // in each CONV_2D
   // A layer that reads `from`; `window`: rows and columns of its filters.
   ir::TensorId layer(ir::Graph& graph, ir::TensorId from, ir::OpKind kind, int channels, int window, float out_scale,
                      ir::Activation activation = ir::Activation::relu6, bool has_bias = true) {
@@ -167,7 +167,7 @@ TEST(Rounding, NoChannelIsFurtherOffThanPlainlyRounded) {
   EXPECT_LT(squares, 0.5 * plain_squares) << "it gains nothing";
 }
 
-// What is computed of samples is what graph/ref/ computes of the layers.
+// Values computed from samples equal the layers' results of graph/ref/.
 void expect_fit_of_outputs(ir::OpKind kind, int window, float scale, ir::Padding padding = ir::Padding::same,
                            int groups = 1) {
   Maker maker(7, 100);
@@ -194,7 +194,7 @@ void expect_fit_of_outputs(ir::OpKind kind, int window, float scale, ir::Padding
       values += is_inside;
     }
   }
-  // Both outputs are rounded: the square of each is off by a twelfth, at most.
+  // Both outputs are rounded: each square is off by at most a twelfth.
   EXPECT_NEAR(std::sqrt(squares / values), std::hypot(made.layers[0].seen.rms(), std::sqrt(1 / 6.0)), 0.15);
   EXPECT_GT(made.layers[0].seen.rms(), 0.1);
   EXPECT_DOUBLE_EQ(made.layers[0].seen.rms(), made.layers[0].held.rms());
@@ -207,7 +207,7 @@ TEST(Rounding, TheFitIsThatOfTheLayersOutputs) {
   expect_fit_of_outputs(ir::OpKind::transpose_conv, 2, 0.002F, ir::Padding::valid);
 }
 
-// Data in which a layer's input never changes shows nothing of its weights: on it any rounding looks exact.
+// Data in which a layer's input never changes shows nothing about its weights: any rounding looks exact on it.
 TEST(Rounding, AnInputThatNeverChangesIsTakenAsSpreadEvenly) {
   for (const auto kind : {ir::OpKind::conv_2d, ir::OpKind::depthwise_conv_2d}) {
     Maker maker(11, 100);
@@ -222,11 +222,11 @@ TEST(Rounding, AnInputThatNeverChangesIsTakenAsSpreadEvenly) {
     EXPECT_FALSE(blind.layers[0].input_varies);
     EXPECT_TRUE(seeing.layers[0].input_varies);
     EXPECT_GT(blind.layers[0].seen.rms(), 0.1);
-    // Data that varies is still measured, and what was written is good for it, too.
+    // Data that varies is still measured, and the new weights are good for it too.
     EXPECT_GT(blind.layers[0].held.values, 0U);
     EXPECT_LT(blind.layers[0].held.rms(), 2 * blind.layers[0].seen.rms());
     EXPECT_EQ(made_of(graph, {grey}, {grey}, with(1)).layers[0].held.values, 0U);
-    // One pixel of one inference is enough to be seen.
+    // A change of one pixel of one inference is detected.
     Inputs spot = grey;
     spot[0][7] ^= 1;
     EXPECT_TRUE(made_of(graph, {grey, spot}, {}, with(1)).layers[0].input_varies);
@@ -258,7 +258,7 @@ TEST(Rounding, ChannelsOfZerosDecideNothing) {
   const auto sets = maker.several(graph, 2);
   const Samples samples = sample(graph, 0, firsts(sets));
   const Limits limits = output_limits(graph, 0);
-  std::fill_n(layer.weights.begin() + 3, 3, int8_t{0});  // channel 1, whose scale is by far the largest
+  std::fill_n(layer.weights.begin() + 3, 3, int8_t{0});  // channel 1, with by far the largest scale
   layer.scales[1] = 50;
   const passes::WeightedLayer out = Rounding(layer, samples, limits).round(1);
   const float largest = std::max({layer.scales[0], layer.scales[2], layer.scales[3]});
@@ -273,7 +273,7 @@ TEST(Rounding, ChannelsOfZerosDecideNothing) {
   EXPECT_LT(fit_of(layer, zeros, samples, limits).rms(), 1e3 * 50 * 0.02 / 0.05);
 }
 
-// A bias that no int32 holds in the new scale: the layer stays as it is.
+// A bias that does not fit int32 in the new scale: the layer stays as it is.
 TEST(Rounding, AScaleThatABiasDoesNotBearIsNotTaken) {
   Maker maker(5);
   ir::Graph graph("bias");
@@ -290,15 +290,15 @@ TEST(Rounding, AScaleThatABiasDoesNotBearIsNotTaken) {
   EXPECT_EQ(out.weights, layer.weights);
 }
 
-// Weights at the end of their range, rounded to another scale: none leaves -127 to 127, and each
-// stays near what it was, whichever way it is rounded.
+// Weights at the end of their range, rounded to another scale: none leaves -127 to 127, and each stays near its old
+// value, for either rounding.
 TEST(Rounding, WeightsStopAtTheEndOfTheirRange) {
   Maker maker(11);
   ir::Graph graph("ends");
   graph.inputs = {maker.image(graph, {1, 6, 6, 4}, 0.02F)};
   maker.layer(graph, graph.inputs[0], ir::OpKind::conv_2d, 6, 1, 0.05F);
   passes::WeightedLayer layer = *passes::weighted_layer(graph, 0);
-  // Of -128 and 127 alone, in scales a little apart: in a shared one some still round to -128, which no weight may be.
+  // Only -128 and 127, in scales slightly apart: in a shared scale some still round to -128, which is not allowed.
   for (size_t i = 0; i < layer.weights.size(); ++i) layer.weights[i] = i % 3 == 0 ? int8_t{-128} : int8_t{127};
   for (size_t c = 0; c < layer.channels(); ++c) layer.scales[c] = 0.01F * (1 + 0.0005F * static_cast<float>(c));
   const Samples samples = sample(graph, 0, firsts(maker.several(graph, 2)));
@@ -316,7 +316,7 @@ TEST(Rounding, WeightsStopAtTheEndOfTheirRange) {
   }
 }
 
-// Written in a scale of a quarter a bias is four times as large: up to 2^30, and otherwise the layer stays as it is.
+// In a scale of a quarter a bias is four times as large: up to 2^30; otherwise the layer stays as it is.
 TEST(Rounding, ABiasIsTakenUpToItsEndOnly) {
   Maker maker(12);
   ir::Graph graph("bias");
@@ -341,7 +341,7 @@ TEST(Rounding, ABiasIsTakenUpToItsEndOnly) {
   }
 }
 
-// The second layer's bias grows as its scale shrinks, and has an end too.
+// The second layer's bias grows as its scale shrinks, and is limited too.
 TEST(Headroom, LeavesRoomForTheBias) {
   Maker maker(2, 200);
   const ir::Graph graph = maker.network();
@@ -400,7 +400,7 @@ TEST(Headroom, IsTheSameInRealNumbersAndStaysWithinTheLimits) {
 TEST(Headroom, OnlyWhereADepthwiseLayerAloneReads) {
   Maker maker(1);
   ir::Graph graph = maker.network();
-  graph.outputs.push_back(graph.op(0).outputs[0]);  // somebody else reads it too
+  graph.outputs.push_back(graph.op(0).outputs[0]);  // another reader
   EXPECT_EQ(depthwise_reader(graph, 0), std::nullopt);
   graph.outputs.pop_back();
   maker.layer(graph, graph.op(0).outputs[0], ir::OpKind::conv_2d, 3, 1, 0.05F);
@@ -429,7 +429,7 @@ TEST(Quantize, OneScaleIsWrittenAsOneAndNothingElseChanges) {
   EXPECT_TRUE(layers_of(made.graph).empty());
   EXPECT_EQ(made.graph.tensors.size(), model.tensors.size() + 6) << "filters and biases, and nothing that nobody reads";
   EXPECT_GT(made.layers[0].headroom, 1.01);
-  // Done again there is nothing to do.
+  // Repeating it changes nothing.
   const Quantized again = made_of(made.graph, seen, held, with(1));
   EXPECT_TRUE(again.layers.empty());
   EXPECT_EQ(ir::print(again.graph), ir::print(made.graph));

@@ -1,4 +1,4 @@
-// The only source that includes Eigen.
+// Only this source file includes Eigen.
 #include "graph/quantize/rounding.h"
 
 #include <Eigen/Cholesky>
@@ -14,11 +14,11 @@ namespace {
 using passes::WeightedLayer;
 using Rows = Eigen::Map<const Eigen::MatrixXf>;  // rows x taps
 
-// Of the mean of the diagonal: so much, and more where there are few rows to know a layer with many taps by.
+// Factors of the mean of the diagonal; the second grows as rows get scarce relative to taps.
 constexpr double kDamping = 0.003, kScarceDamping = 0.3;
 constexpr double kLeastDamping = 1e-3;   // for inputs that never change
-constexpr Eigen::Index kTapsMax = 2304;  // more go in several parts: time grows with the cube, memory with the square
-constexpr Eigen::Index kBlock = 64;      // columns whose effect on the rest is handed on at once
+constexpr Eigen::Index kTapsMax = 2304;  // above this, several parts: time is cubic, memory quadratic
+constexpr Eigen::Index kBlock = 64;      // columns whose effect on the rest is applied at once
 constexpr double kBiasEnd = 1 << 30;
 
 Rows rows_of(const Samples& samples, size_t matrix) {
@@ -26,7 +26,7 @@ Rows rows_of(const Samples& samples, size_t matrix) {
           static_cast<Eigen::Index>(samples.taps)};
 }
 
-// Channels that a matrix of the samples is for.
+// Channels that use one matrix of the samples.
 struct Span {
   size_t first = 0, count = 0;
 };
@@ -37,14 +37,14 @@ Span channels_of(const Samples& samples, const WeightedLayer& layer, size_t matr
 
 // ---- scales ----
 
-// The least scale that holds a channel's weights; 0: all are 0.
+// The least scale that can represent a channel's weights; 0: all are 0.
 float needed_scale(const WeightedLayer& layer, size_t c) {
   int largest = 0;
   for (size_t t = 0; t < layer.taps; ++t) largest = std::max(largest, std::abs(int{layer.weights[c * layer.taps + t]}));
   return layer.scales[c] * static_cast<float>(std::min(largest, 127)) / 127;
 }
 
-// The scale that each channel gets.
+// The shared scale of each channel.
 std::vector<float> shared_scales(const WeightedLayer& layer, size_t count) {
   std::vector<float> needed;
   for (size_t c = 0; c < layer.channels(); ++c) needed.push_back(needed_scale(layer, c));
@@ -67,7 +67,7 @@ double ratio_of(const WeightedLayer& before, const std::vector<float>& scales, s
   return double{before.scales[c]} / scales[c];
 }
 
-// The bias, such that the outputs keep their mean; false: it does not fit.
+// Sets the bias such that the outputs keep their mean; false if it does not fit.
 bool set_bias(const WeightedLayer& before, WeightedLayer& after, size_t c, const Eigen::VectorXd& mean) {
   const double ratio = double{before.scales[c]} / after.scales[c];
   double bias = before.biases[c] * ratio;
@@ -85,9 +85,9 @@ Eigen::VectorXd mean_of(const Rows& rows) {
   return rows.cast<double>().colwise().mean().transpose();
 }
 
-// ---- how far off ----
+// ---- errors ----
 
-// Of the channels of one matrix, one after the other.
+// Errors of the channels of one matrix, in order.
 std::vector<Fit> fits_of(const WeightedLayer& before, const WeightedLayer& after, const Rows& rows, Span channels,
                          Limits limits) {
   const auto taps = static_cast<Eigen::Index>(before.taps), count = static_cast<Eigen::Index>(channels.count);
@@ -157,9 +157,9 @@ WeightedLayer round_plainly(const WeightedLayer& layer, const Samples& samples, 
 
 // ---- error feedback ----
 
-// How errors of taps go together: an upper triangular U of which U'U is the inverse of the covariance of some taps.
+// Correlation of the taps' errors: an upper triangular U such that U'U is the inverse of the covariance of some taps.
 struct Part {
-  std::vector<Eigen::Index> order;  // taps, those that matter most first
+  std::vector<Eigen::Index> order;  // taps by importance, the largest first
   Eigen::MatrixXd u;
 };
 struct Rounding::Curvature {
@@ -176,7 +176,7 @@ Eigen::MatrixXd covariance(const Eigen::MatrixXf& centred) {
   return sums.cast<double>() / std::max<double>(1, static_cast<double>(centred.rows()));
 }
 
-// With the taps turned around a lower Cholesky factor is an upper one, whose inverse is U.
+// With reversed taps the lower Cholesky factor becomes an upper one, whose inverse is U.
 Part part_of(const Eigen::MatrixXf& centred, Eigen::Index first) {
   Eigen::MatrixXd h = covariance(centred);
   const double scarce = static_cast<double>(h.cols()) / std::max<double>(1, static_cast<double>(centred.rows()));
@@ -194,7 +194,7 @@ Part part_of(const Eigen::MatrixXf& centred, Eigen::Index first) {
   return out;
 }
 
-// Rounds `v` (channels x taps, in the part's order); what a column's rounding leaves goes to those after it.
+// Rounds `v` (channels x taps, in the part's order); the error of each column is distributed over later columns.
 void feed_back(const Eigen::MatrixXd& u, Eigen::MatrixXd& v) {
   const Eigen::Index taps = v.cols();
   Eigen::MatrixXd errors(v.rows(), std::min(kBlock, taps));

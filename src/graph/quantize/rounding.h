@@ -1,6 +1,6 @@
-// The weights of one layer rounded to fewer scales, such that what rounding one weight does to the outputs is taken
-// back by those after it (GPTQ: Frantar et al. 2022, arXiv 2210.17323), as far as calibration data shows how inputs go
-// together. Called by quantize.cpp. Must not know: graphs, chips.
+// Rounds the weights of one layer to fewer scales, such that later weights compensate the effect of rounding earlier
+// ones on the outputs (GPTQ: Frantar et al. 2022, arXiv 2210.17323), as far as calibration data shows how inputs
+// correlate. Called by quantize.cpp. Must not know: graphs, chips.
 #pragma once
 
 #include <cstddef>
@@ -11,21 +11,21 @@
 
 namespace skillet::quantize {
 
-// How far outputs before rounding and clamping are from those with the layer's own weights, in steps of the output,
-// where these are not clamped.
+// Difference of unrounded, unclamped outputs from those with the layer's own weights, in steps of the output. Values
+// that are clamped with the own weights do not count.
 struct Fit {
   double squares = 0, worst = 0;
-  size_t values = 0, beyond = 0;  // by more than 1
+  size_t values = 0, beyond = 0;  // `beyond`: off by more than 1
   double rms() const;
   double share_beyond() const { return values == 0 ? 0 : static_cast<double>(beyond) / static_cast<double>(values); }
 };
 Fit fit_of(const passes::WeightedLayer& before, const passes::WeightedLayer& after, const Samples& samples,
            Limits limits);
 
-// Rounded to one scale for each of `scales` groups of channels; biases follow.
+// Rounds to one scale for each of `scales` groups of channels, and adapts the biases.
 passes::WeightedLayer round_plainly(const passes::WeightedLayer& layer, const Samples& samples, size_t scales);
 
-// What error feedback needs is computed once, whatever number of scales is asked for.
+// Computes the data for error feedback once, for any number of scales.
 class Rounding {
  public:
   // All are borrowed.
@@ -34,7 +34,7 @@ class Rounding {
   Rounding(const Rounding&) = delete;
   Rounding& operator=(const Rounding&) = delete;
 
-  // No channel is further off than with round_plainly() on these samples.
+  // No channel's error is larger than with round_plainly() on these samples.
   passes::WeightedLayer round(size_t scales) const;
 
  private:

@@ -9,7 +9,7 @@
 namespace skillet::quantize {
 namespace {
 
-// More rows hardly change the weights, and every one takes its time; depthwise layers have a matrix for each channel.
+// More rows hardly change the weights and take time; depthwise layers have a matrix for each channel.
 constexpr size_t kRowsMax = 4096, kDepthwiseRowsMax = 2048;
 constexpr size_t kValuesMax = size_t{1} << 26;
 constexpr size_t kSpreadRows = 1024;
@@ -23,7 +23,7 @@ int64_t padding_before(ir::Padding padding, int64_t input, int64_t output, int64
   return std::max<int64_t>(0, (output - 1) * stride + (kernel - 1) * dilation + 1 - input) / 2;
 }
 
-// Of `all` places of an inference, `count` drawn evenly: one from each stretch of equal length.
+// Draws `count` of the `all` places of an inference: one from each section of equal length.
 std::vector<size_t> draw(size_t all, size_t count, SplitMix64& random) {
   std::vector<size_t> out;
   for (size_t i = 0; i < count; ++i) {
@@ -56,7 +56,7 @@ class Sampler {
     return std::move(out_);
   }
 
-  // Each row with its mirror image, so that the mean is the middle.
+  // Each row is followed by its mirror image, so that the mean is the middle.
   Samples spread() {
     out_.rows = std::max<size_t>(2, set_shape(kSpreadRows) / 2 * 2);
     out_.values.resize(out_.matrices * out_.taps * out_.rows);
@@ -74,7 +74,7 @@ class Sampler {
 
  private:
   size_t channels() const { return dim(output_.shape, output_.shape.rank() - 1); }
-  // How many of `most` rows fit.
+  // Returns the number of rows, up to `most`, that fit.
   size_t set_shape(size_t most) {
     const bool has_groups = op_.kind == ir::OpKind::conv_2d;
     out_.matrices = depthwise_ ? channels() : has_groups ? dim(input_.shape, 3) / dim(filter_.shape, 3) : 1;
@@ -88,7 +88,8 @@ class Sampler {
       take_window(input, place, row);
     }
   }
-  // What its window covers; of a TRANSPOSE_CONV the pixels whose windows reach the place. Taps that no pixel has are 0.
+  // Copies the input of a place: its window; for TRANSPOSE_CONV, the pixels whose windows reach the place. Missing taps
+  // are 0.
   void take_window(std::span<const uint8_t> input, size_t place, size_t row) {
     const auto& attrs = op_.as<ir::ConvAttrs>();
     const ir::Shape &in = input_.shape, &out = output_.shape, &filter = filter_.shape;
@@ -105,7 +106,7 @@ class Sampler {
       }
     }
   }
-  // The row (axis 1) or column (2) of the input that a tap reads for a place of the output; none: outside of it.
+  // The row (axis 1) or column (2) of the input that a tap reads for a place of the output; none if outside.
   int64_t source(int axis, int64_t place, int64_t tap, int32_t stride, int32_t dilation) const {
     const int32_t in = input_.shape[axis], out = output_.shape[axis], filter = filter_.shape[axis];
     const ir::Padding padding = op_.as<ir::ConvAttrs>().padding;
