@@ -47,7 +47,7 @@ class Cutter {
   }
 
  private:
-  // Averages with padding count what is there: a stripe without padding would count all.
+  // Averages with padding divide by the pixels that exist; a stripe without padding would divide by all.
   static bool has_rows(const Operation& one) {
     return !is_elementwise(one.unit) && one.window.upscale == hw::Upscale::none &&
            !(one.unit == Unit::average_pool && one.window.is_padded());
@@ -56,7 +56,7 @@ class Cutter {
     return static_cast<size_t>(map.tensor) < graph_.tensors.size() && map.precision == hw::Precision::bits_8 &&
            has_whole_rows(graph_, map) && map.height == whole_of(graph_, map.tensor)->height;
   }
-  // What operation `i` makes is read by the next one, and by nobody else.
+  // True if only the next operation reads the output of operation `i`.
   bool is_between(size_t i) const {
     if (i + 1 >= operations_.size() || !has_rows(operations_[i]) || !has_rows(operations_[i + 1])) return false;
     const Map &made = operations_[i].output, &read = operations_[i + 1].input;
@@ -68,7 +68,7 @@ class Cutter {
     return uint64_t{rows == 0 ? map.height : rows} * map.width * align_up(map.depth, kBrick);
   }
 
-  // Of the input, for rows of the output.
+  // Input rows needed for rows of the output.
   static Rows needed(const Operation& one, Rows output) {
     const Window& window = one.window;
     const int64_t first = int64_t{output.first} * window.stride_h - window.top;
@@ -77,10 +77,10 @@ class Cutter {
             static_cast<uint32_t>(std::min<int64_t>(end, one.input.height))};
   }
 
-  // What each stripe adds to each operation's output, for stripes of `height` rows of the last one's.
+  // The rows that each stripe adds to each operation's output, for stripes with `height` rows of the last output.
   struct Stripes {
-    std::vector<std::vector<Rows>> rows;  // by stripe and operation; nothing to do: end is first
-    std::vector<uint32_t> kept;           // by operation: rows of its output that are there at a time
+    std::vector<std::vector<Rows>> rows;  // by stripe and operation; end == first: nothing to do
+    std::vector<uint32_t> kept;           // by operation: rows of its output stored at a time
   };
   Stripes stripes_of(size_t first, size_t last, uint32_t height) const {
     const size_t count = last - first + 1;
@@ -92,7 +92,7 @@ class Cutter {
       Rows asked{y, std::min(y + height, all)};
       for (size_t i = count; i-- > 0;) {
         const Operation& one = operations_[first + i];
-        // Rows that nobody reads, between windows, are not made: there is no place for them.
+        // Rows between windows, which are not read, are not made: they have no memory.
         stripe[i].first = std::max(done[i], asked.first);
         stripe[i].end = std::max(stripe[i].first, asked.end);
         if (stripe[i].end == stripe[i].first) {
@@ -114,7 +114,7 @@ class Cutter {
     return bytes;
   }
 
-  // In stripes as high as memory on the chip allows; false: none are low enough.
+  // Cuts into stripes as high as on-chip memory allows; false if no height fits.
   bool cut(size_t first, size_t last) {
     const uint32_t all = operations_[last].output.height;
     if (bytes_of(operations_[last].output, 0) > kFastBytes) return false;

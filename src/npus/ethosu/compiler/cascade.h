@@ -1,5 +1,5 @@
-// Runs of operations, cut into stripes of rows: each makes as many rows as the next one needs, so that of the tensors
-// between them a few rows are there at a time, in memory on the chip (hardware specification, section 10.3).
+// Runs of operations, cut into stripes of rows. Each operation makes the rows that the next one needs, so that only a
+// few rows of the tensors between them are stored at a time, in on-chip memory (hardware specification, section 10.3).
 // Called by own_program.cpp.
 // Must not know: registers, where tensors are in memory.
 #pragma once
@@ -12,9 +12,9 @@ namespace skillet::npus::ethosu {
 
 struct Cascaded {
   std::vector<Operation> operations;
-  std::vector<uint32_t> rows;  // by tensor: that are there at a time, each in the place of another one; 0: all
+  std::vector<uint32_t> rows;  // by tensor: rows stored at a time, each in the memory of an older one; 0: all
 };
-// Where tensors between operations have no place on the chip. `same_as`: by tensor, whose bytes it has.
+// Cascades operations whose tensors do not fit in on-chip memory. `same_as`: by tensor, the tensor whose bytes it has.
 Cascaded cascade(const hw::ChipRow& chip, const ir::Graph& graph, std::vector<Operation> operations,
                  std::span<const ir::TensorId> same_as);
 

@@ -1,4 +1,4 @@
-// Which runs of operations are cut into stripes: those whose tensors have no room in the memory on the chip.
+// Which runs of operations are cut into stripes: those whose tensors do not fit in on-chip memory.
 #include "npus/ethosu/compiler/cascade.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace skillet::npus::ethosu {
 namespace {
 
-// Of two convolutions over 96 rows of so many pixels.
+// Two convolutions over 96 rows with `width` pixels.
 std::vector<Operation> cascaded(int width) {
   const auto graph = ir::parse(fmt::format(R"(graph "g"
 tensor 0 "in" int8 1x96x{0}x16 scale=0.5 zero=0

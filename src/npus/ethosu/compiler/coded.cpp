@@ -9,7 +9,7 @@
 namespace skillet::npus::ethosu {
 namespace {
 
-// Each core has every so many channels.
+// Channels are distributed over the cores in rotation.
 uint32_t channels_of(uint32_t channels, uint32_t cores, uint32_t core) { return (channels + cores - 1 - core) / cores; }
 
 Bytes records_of(const hw::ChipRow& chip, const ir::Graph& graph, const Operation& one, uint32_t core) {
@@ -26,7 +26,7 @@ Bytes records_of(const hw::ChipRow& chip, const ir::Graph& graph, const Operatio
   return out;
 }
 
-// Of the channels of an operation, without their zero point.
+// Weights of the operation's channels, minus their zero point.
 std::vector<int16_t> values_of(const ir::Graph& graph, const Operation& one) {
   if (one.filter == ir::kNoTensor) return {};
   const ir::Tensor& filter = graph.tensor(one.filter);
@@ -41,7 +41,7 @@ std::vector<int16_t> values_of(const ir::Graph& graph, const Operation& one) {
   return out;
 }
 
-// Behind `before`.
+// Appends to `before`.
 Bytes stream_of(const hw::ChipRow& chip, std::span<const int16_t> values, const Operation& one, const Tile& tile,
                 uint32_t core, Bytes before) {
   const uint32_t cores = chip.cores, outputs = one.output.depth;

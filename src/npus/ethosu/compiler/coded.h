@@ -1,5 +1,5 @@
-// Coded: the block of an operation, and its weights, biases and scales as the chip reads them.
-// Called by own_program.cpp; placement.cpp and encode.cpp use what it makes.
+// Coded: the block of an operation, and its weights, biases and scales in the chip's format.
+// Called by own_program.cpp; used by placement.cpp and encode.cpp.
 // Must not know: registers, where tensors are in memory.
 #pragma once
 
@@ -16,15 +16,15 @@ struct CodedRange {
 };
 struct Coded {
   Tile tile;
-  Bytes bytes;  // of an operation without weights: none
+  Bytes bytes;  // empty for an operation without weights
   struct Core {
     CodedRange scales, weights;
   };
   std::vector<Core> cores;
 
-  Coded of_stripe() const { return {.tile = tile, .bytes = {}, .cores = cores}; }  // whose bytes another one has
+  Coded of_stripe() const { return {.tile = tile, .bytes = {}, .cores = cores}; }  // for bytes of another stripe
 };
-// supports() has seen that there is a block.
+// supports() has checked that a block exists.
 Coded code_of(const hw::ChipRow& chip, const ir::Graph& graph, const Operation& operation);
 
 }  // namespace skillet::npus::ethosu

@@ -11,8 +11,8 @@ namespace {
 
 namespace hw = ::skillet::ethosu::hw;
 
-// Addresses in a stream are offsets into the buffers of a job's regions. The kernel checks that they stay there, so
-// that none of them is an address for those who check programs. In a capture they are places in its buffers.
+// Addresses in a stream are offsets into the buffers of a job's regions. The kernel checks their range, so checks of
+// programs do not treat them as addresses. In a capture they are positions in its buffers.
 class Decoder {
  public:
   Decoder(const capture::Submission& submission, npu::Detail detail, hw::Generation generation)
@@ -32,7 +32,7 @@ class Decoder {
     size_t at = 0;
   };
 
-  // Returns how many words it has.
+  // Returns the number of words.
   size_t add_command(std::span<const uint32_t> list, size_t at) {
     const uint32_t code = hw::code_of(list[at]);
     const bits::Descriptor* const row = hw::find_command(code, generation_);
@@ -56,7 +56,8 @@ class Decoder {
     return count;
   }
 
-  // A register is a field of the operation that it is in force for: what was set since is new, the rest inherited.
+  // A register is a field of the operation for which it is in force. It is new if set since the previous operation,
+  // else inherited.
   void add_operation(const Command& start, unsigned operation) {
     const RegisterUse use(registers_, operation, start.words);
     const auto is_used = [&](const Command& one) { return (operations_of(*one.row) & operation) != 0; };
@@ -93,7 +94,7 @@ class Decoder {
     npu::FieldFacts facts;
     facts.descriptor = command.row;
     facts.row = &row;
-    // Each word is a field of one operation alone.
+    // Each word is a field of only one operation.
     if (!is_inherited) facts.place = npu::FieldPlace{.in_call = true, .address = command.at * 4, .first_bit = 0};
     if (address) place(facts, *address, value.integer);
     if (is_inherited && !fields_.full() && facts.kind == npu::FieldKind::value) return;
@@ -105,7 +106,7 @@ class Decoder {
     });
   }
 
-  // An offset stays a value where the submission has no buffer for the region: memory on the chip, or a program's.
+  // An offset stays a value if the submission has no buffer for the region: on-chip memory, or in a program.
   void place(npu::FieldFacts& facts, const RegisterUse::Address& address, uint64_t offset) const {
     const uint64_t base = hw::region_address(address.region);
     const auto at = npu::find_place(submission_, base);
@@ -141,8 +142,8 @@ class Decoder {
   hw::Generation generation_;
   npu::Annotated& out_ = fields_.out();
   hw::Registers registers_;
-  std::vector<Command> state_;    // by register: what set it last
-  std::vector<Command> pending_;  // set for operations that have not begun yet, in the order of the stream
+  std::vector<Command> state_;    // by register: the last command that set it
+  std::vector<Command> pending_;  // set for later operations, in the order of the stream
 };
 
 }  // namespace

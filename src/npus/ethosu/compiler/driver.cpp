@@ -1,4 +1,4 @@
-// The calls of the family: programs of Vela's, and of Skillet's own compiler. cmake/vendors.cmake makes the registry
+// The driver of the family, for Vela's programs and for Skillet's own compiler. cmake/vendors.cmake makes the registry
 // that calls driver().
 #include "npu/driver.h"
 
@@ -24,7 +24,7 @@ class EthosUDriver final : public npu::Driver {
                         .family = "ethosu",
                         .title = std::string(chip.title),
                         .row = row++,
-                        .is_sold = false});  // shown to who asks: no board was tried
+                        .is_sold = false});  // shown only on request: no board was tested
   }
 
   std::string_view name() const override { return "ethosu"; }
@@ -61,7 +61,7 @@ class EthosUDriver final : public npu::Driver {
     for (const bits::Descriptor& command : hw::commands().registers) out.descriptors.push_back(&command);
     return out;
   }
-  // The first operation that Vela made decides: it compiles a network for one accelerator.
+  // The first operation from Vela decides: Vela compiles a network for one accelerator.
   npu::MadeFor made_for(const ir::Graph& graph) const override {
     const auto op = std::ranges::find_if(graph.ops, is_vela_op);
     if (op == graph.ops.end() || op->inputs.empty() || op->inputs[kCommands] == ir::kNoTensor) return {};

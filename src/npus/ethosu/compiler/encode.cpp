@@ -13,7 +13,7 @@ constexpr uint32_t kFirstTable = 16, kBothCores = 3;
 
 uint32_t low16(int32_t value) { return static_cast<uint16_t>(value); }
 
-// Registers keep what they hold: only what differs is written.
+// Registers keep their values: only changes are written.
 class Commands {
  public:
   template <typename T>
@@ -29,7 +29,7 @@ class Commands {
   void start(const T& fields) {
     add_command(words_, fields);
   }
-  // A unit, for the operation.
+  // Starts a unit for the operation.
   template <typename T>
   void start_unit(const T& fields, size_t operation) {
     starts_.push_back({static_cast<uint32_t>(words_.size()), operation});
@@ -104,7 +104,7 @@ class Encoder {
             hw::Format::nhcwb16};
   }
 
-  // Rows of a stripe; where they go on at the first of those that are there at a time, and from where.
+  // Rows of a stripe in a ring of rows: the first part at `first`, `height` rows high, the rest from `below` on.
   struct Tiles {
     uint64_t first = 0, below = 0;
     uint32_t height = 1;
@@ -210,7 +210,7 @@ class Encoder {
                          .dilation_y = window.dilation_h});
   }
 
-  // From where they are copied to, or from the constants.
+  // Reads weights from the place they are copied to, or from the constants.
   void set_weights(size_t index) {
     const Coded& coded = coded_[index];
     const auto& copied = placement_.weights[index];
@@ -232,8 +232,8 @@ class Encoder {
     }
   }
 
-  // Of an operation whose weights are copied. No more than the operation before the next one runs then: none reads what
-  // lies where they go.
+  // Starts the copy of an operation's weights. It first waits until at most one operation runs, so that none reads the
+  // memory that the weights go to.
   void start_copy(size_t index) {
     const Place& to = *placement_.weights[index];
     commands_.start(hw::OpKernelWait{.outstanding = 1});
@@ -277,7 +277,7 @@ class Encoder {
                                     .swapped = one.is_swapped});
   }
 
-  // Operations before it may read another one there; the next one waits for this one.
+  // Waits first, as earlier operations may read another table there; the next operation waits for this copy.
   void load_table(const Table& table, size_t index) {
     commands_.start(hw::OpKernelWait{});
     commands_.set(hw::Dma0SrcRegion{.region = kConstantsRegion});
@@ -314,9 +314,9 @@ class Encoder {
   const Placement& placement_;
   Commands commands_;
   Bytes constants_;
-  std::vector<uint64_t> constants_of_;        // by operation: where its weights are
-  std::map<Bytes, uint64_t> known_;           // tables, and what pads
-  std::map<ir::TensorId, uint64_t> tensors_;  // constant ones
+  std::vector<uint64_t> constants_of_;        // by operation: place of its weights
+  std::map<Bytes, uint64_t> known_;           // tables and padding values
+  std::map<ir::TensorId, uint64_t> tensors_;  // constant tensors
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What an operation of Vela must be to be taken, and what is made of it.
+// Conditions for an operation of Vela to be supported, and the program made of it.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -16,7 +16,7 @@
 namespace skillet::npus::ethosu {
 namespace {
 
-// COP1, for an Ethos-U55-128, a stop.
+// COP1, for an Ethos-U55-128, with only a stop.
 const std::vector<uint32_t> kPayload = {hw::kPayloadMark, 0x00100001, 0x00001807, 0x10066001, 5,
                                         0x00010002,       0xFFFF0000};
 
@@ -90,7 +90,7 @@ TEST(Ethosu, WhatIsTakenAndWhatIsNot) {
   }
 }
 
-// Beside padding the chip divides by itself, by the pixels that are there; else a scale divides.
+// With padding the chip itself divides by the number of existing pixels; otherwise a scale divides.
 TEST(Ethosu, AnAverageHasTheScaleOfItsWindow) {
   for (const auto& [padding, size, scale] : {std::tuple{"same", 8, Scale{1, 0}}, {"valid", 6, Scale{0xE38E38E5, 35}}}) {
     const ir::Graph graph = ir::parse(fmt::format(R"(graph "g"
@@ -120,7 +120,7 @@ TEST(Ethosu, AProgramHasItsRegionsAndItsTensors) {
   EXPECT_EQ(program->buffers[program->inputs[0].buffer].size_bytes, 64U);
 }
 
-// What Vela made, with another stream in it.
+// Vela's payload, with another stream in it.
 std::vector<uint32_t> payload_of(const hw::Words& stream) {
   std::vector<uint32_t> payload(kPayload.begin(), kPayload.begin() + 5);
   const auto count = static_cast<uint32_t>(stream.size());
@@ -169,7 +169,7 @@ TEST(Ethosu, CommandsThatLeaveTheMemoryOfTheFileAreRefused) {
   }
 }
 
-// Fast memory that is the arena is its region; else it is on the chip.
+// Fast memory that is the arena uses the arena's region; otherwise it is on the chip.
 TEST(Ethosu, FastMemoryIsTheArenaOrOnTheChip) {
   const npu::Chip chip = npu::find_chip("ethos-u55-128").value();
   hw::Words stream;
@@ -199,7 +199,7 @@ TEST(Ethosu, FastMemoryIsTheArenaOrOnTheChip) {
   }
 }
 
-// Registers stay in force, and those of transfers are no others' fields.
+// Registers stay in force, and those of transfers are not fields of other operations.
 npu::Annotated decoded(const hw::Words& stream, npu::Detail detail = npu::Detail::full) {
   capture::Submission submission{.parameters = {}, .jobs = capture::one_list(stream), .buffers = {}};
   for (const uint32_t region : {0U, 1U})
@@ -260,7 +260,7 @@ TEST(EthosuDecode, AddressesArePlacesInTheBuffersOfTheRegions) {
   EXPECT_TRUE(address("ifm_base1.value", 1).unused) << "the input is one tile";
 }
 
-// Who checks a program has no buffers of regions, and needs no words.
+// Checks of programs have no buffers for regions, and need no words.
 TEST(EthosuDecode, WithoutWordsThereAreTheSameAddresses) {
   const npu::Annotated full = decoded(two_operations()), brief = decoded(two_operations(), npu::Detail::addresses);
   std::vector<std::pair<uint64_t, size_t>> in_full, in_brief;
@@ -271,7 +271,8 @@ TEST(EthosuDecode, WithoutWordsThereAreTheSameAddresses) {
   EXPECT_GT(in_full.size(), 10u);
 }
 
-// Each open question of the hardware specification, section 12, has rows that say so, or a reason why it needs none.
+// Each open question of the hardware specification, section 12, has rows that refer to it, or a reason why it needs
+// none.
 TEST(EthosuAssumptions, OpenQuestionsHaveRows) {
   constexpr npu::OpenQuestion kQuestions[] = {
 #define ASSUMPTION(name, what, sections, probe)

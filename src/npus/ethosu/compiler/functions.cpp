@@ -1,5 +1,5 @@
-// Functions of one operand, element by element: tables by the CPU's kernels, and what the chip has for int16 (hardware
-// specification, sections 4.8 and 8.7).
+// Elementwise functions of one operand: tables computed by the CPU kernels, and the chip's functions for int16
+// (hardware specification, sections 4.8 and 8.7).
 #include <algorithm>
 #include <cmath>
 
@@ -17,9 +17,9 @@ using ir::OpKind;
 using npu::Remedy;
 using npu::Support;
 
-constexpr uint32_t kTanh = 3, kSigmoid = 4;  // of hardware
+constexpr uint32_t kTanh = 3, kSigmoid = 4;  // codes of hardware functions
 
-// Each element alone, by a function that the CPU has a kernel of.
+// Elementwise functions with a CPU kernel.
 constexpr OpKind kFunctions[] = {OpKind::relu, OpKind::relu6,    OpKind::relu_n1_to_1, OpKind::relu_0_to_1,
                                  OpKind::tanh, OpKind::logistic, OpKind::hard_swish,   OpKind::leaky_relu,
                                  OpKind::abs,  OpKind::elu,      OpKind::exp,          OpKind::gelu,
@@ -28,7 +28,7 @@ constexpr std::pair<OpKind, ir::Activation> kClamps[] = {{OpKind::relu, ir::Acti
                                                          {OpKind::relu6, ir::Activation::relu6},
                                                          {OpKind::relu_n1_to_1, ir::Activation::relu_n1_to_1}};
 
-// Entries of a table for int16 that make these results, by value as uint16; nothing where there are none.
+// Entries of a table for int16 that give these results, by value as uint16; nothing if there is no such table.
 std::optional<Table> wide_table(std::span<const uint8_t> results) {
   constexpr int kEntries = 512, kSteps = 128;
   Table out;
@@ -78,7 +78,7 @@ class Function {
   const ir::Tensor& input() const { return graph_.tensor(op_.inputs[0]); }
   const ir::Tensor& output() const { return graph_.tensor(op_.outputs[0]); }
 
-  // What makes a byte of a byte, whatever it is.
+  // Any function from bytes to bytes.
   Support bytes() {
     const auto results = ref::of_each_byte(graph_, std::span(&op_, 1), op_.inputs[0], op_.outputs[0]);
     if (!results.ok()) return Support::no(npu::remedy_of_op(graph_, id_), "{}", results.error().message);
@@ -88,7 +88,7 @@ class Function {
     return Support::yes();
   }
 
-  // A clamp, a function that the chip has, or lines between 513 values.
+  // A clamp, a function of the chip, or linear interpolation between 513 values.
   Support wide() {
     for (const auto& [kind, activation] : kClamps)
       if (op_.kind == kind) return clamp(activation);
@@ -107,7 +107,8 @@ class Function {
     return set_limits(activation, output(), made_);
   }
 
-  // What is above zero by one factor, and what is below by the other; one of both is zero, so their sum rounds nothing.
+  // Positive values times one factor, and negative values times the other; one part is always zero, so their sum adds
+  // no rounding.
   Lowered wide_leaky_relu() {
     const float alpha = op_.as<ir::LeakyReluAttrs>().alpha, in = input().quant.scale(), out = output().quant.scale();
     // Float and double as in the reference kernels.

@@ -6,7 +6,7 @@
 namespace skillet::npus::ethosu {
 namespace {
 
-// A register that names a region: `word` with the arena in the place of fast memory.
+// For a register with a region number: returns `word` with the arena instead of fast memory.
 uint32_t with_arena(uint32_t word) {
   switch (hw::code_of(word)) {
     case hw::IfmRegion::kAddress:
@@ -24,7 +24,7 @@ uint32_t with_arena(uint32_t word) {
   return (word & kMask) == kFastRegion << kShift ? (word & ~kMask) | kArenaRegion << kShift : word;
 }
 
-// Of weights or scales of the second core: their length is set, and not where they are.
+// True for weights or scales of the second core if their length is set but not their base.
 template <typename Base, typename Length>
 bool lacks_base(std::span<const uint32_t> stream) {
   for (size_t at = 0; at < stream.size();) {
@@ -35,7 +35,7 @@ bool lacks_base(std::span<const uint32_t> stream) {
   return false;
 }
 
-// A pool that no scales of channels were set before.
+// True for a pool before which no scales of channels were set.
 bool pools_without_scales(std::span<const uint32_t> stream) {
   for (size_t at = 0; at < stream.size();) {
     const uint32_t code = hw::code_of(stream[at]);
@@ -45,8 +45,8 @@ bool pools_without_scales(std::span<const uint32_t> stream) {
   return false;
 }
 
-// Vela gives no place to weights that have no bytes, as the second core's of one channel, and older Velas' pools have
-// scales of channels, which nothing reads. Linux's driver asks for a place.
+// Vela sets no base for weights without bytes, e.g. of the second core for a single channel. Pools of older Velas have
+// scales of channels, which are not read. Linux's driver requires a base.
 std::vector<uint32_t> with_bases(std::span<const uint32_t> stream) {
   std::vector<uint32_t> words;
   if (pools_without_scales(stream)) {

@@ -1,4 +1,4 @@
-// JobStream: the commands of an operation that Vela made, as a job of Linux's driver takes them.
+// JobStream: the commands of an operation that Vela made, as a job for Linux's driver.
 // Called by support.cpp and program.cpp.
 // Must not know: buffers of a program.
 #pragma once
@@ -15,11 +15,11 @@ enum : uint8_t { kConstantsRegion = 0, kArenaRegion = 1, kFastRegion = 2, kWitne
 struct JobStream {
   std::vector<uint32_t> words;
   hw::StreamNeeds needs;
-  uint32_t operations = 0;  // that the chip starts
+  uint32_t operations = 0;  // number that the chip starts
 };
-// Three changes to what Vela made: empty weights of the second core have a place; fast memory that is the arena is
-// addressed in the arena's region, as a buffer has one region; and at the end 16 bytes of the arena are copied to
-// region 7, which shows that the job ran to its end. Error malformed: what the kernel refuses.
+// Makes three changes to Vela's stream: empty weights of the second core get a base; fast memory that is the arena is
+// addressed in the arena's region, as a buffer has one region; at the end 16 bytes of the arena are copied to region 7,
+// which shows that the job ran to its end. Error malformed: the kernel would refuse it.
 Result<JobStream> job_stream_of(const ir::Graph& graph, const ir::Op& op);
 
 template <typename T>
@@ -28,7 +28,7 @@ void add_command(std::vector<uint32_t>& words, const T& fields) {
   words.push_back(packed[0] | T::kAddress);
   if (hw::words_of_code(T::kAddress) == 2) words.push_back(packed[1]);
 }
-// After all else, and before the stop: the copy to region 7.
+// At the end, before the stop: the copy to region 7.
 void add_witness(std::vector<uint32_t>& words);
 
 }  // namespace skillet::npus::ethosu

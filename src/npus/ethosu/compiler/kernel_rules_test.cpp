@@ -1,4 +1,4 @@
-// What Linux's driver makes of a stream: the bytes of each region that it counts, and what it refuses.
+// Linux's driver's check of a stream: the bytes of each region that it counts, and the streams that it refuses.
 #include "npus/ethosu/hw/kernel_rules.h"
 
 #include <gtest/gtest.h>
@@ -32,15 +32,15 @@ TEST(KernelRules, FeatureMapsCountToTheByteAfterTheirCorners) {
   const StreamNeeds plain = needs_with(none, start_abs);
   EXPECT_EQ(plain.bytes, (std::array<uint64_t, 8>{0, 2048 + 24}));
   EXPECT_EQ(plain.writes, (std::array<bool, 8>{false, true}));
-  // The input alone in region 5: 2 rows of 12 bytes; with elements of 4 bytes the last one is 3 bytes longer, at 3 * 4
-  // instead of 3 * 1.
+  // Only the input is in region 5: 2 rows of 12 bytes. With elements of 4 bytes the last one ends 3 bytes later, and is
+  // at 3 * 4 instead of 3 * 1.
   const auto in_5 = [](Words& s) { add(s, IfmRegion{.value = 5}); };
   EXPECT_EQ(needs_with(in_5, start_abs).bytes[5], 100U + 24);
   EXPECT_FALSE(needs_with(in_5, start_abs).writes[5]);
   EXPECT_EQ(
       needs_with([&](Words& s) { in_5(s), add(s, IfmPrecision{.precision = Precision::bits_32}); }, start_abs).bytes[5],
       100U + 12 + 2 * 4 + 3 * 4 + 4);
-  // Bricks of 16 channels: the stride of columns is 16 elements, whatever its register says.
+  // Bricks of 16 channels: the stride of columns is 16 elements, for any value of its register.
   EXPECT_EQ(needs_with(
                 [&](Words& s) {
                   in_5(s), add(s, IfmPrecision{.format = Format::nhcwb16}), add(s, OfmDepthM1{.value = 20});
@@ -84,7 +84,7 @@ TEST(KernelRules, SecondOperandsCountWhereTheyAreRead) {
   EXPECT_EQ(with({}, ElementwiseMode::abs), 0U);
 }
 
-// A 3x3 kernel of dilation 2 is 5x5 in the registers, and its taps are counted twice as far.
+// A 3x3 kernel of dilation 2 is 5x5 in the registers, and its taps are dilated again.
 void add_window(Words& s) {
   add(s, KernelHeightM1{.value = 5}), add(s, KernelWidthM1{.value = 5});
   add(s, KernelStride{.x = 2, .y = 2, .dilation_x = 2, .dilation_y = 2});
@@ -114,7 +114,7 @@ TEST(KernelRules, WindowsCountTheLastTapThatTheKernelFinds) {
             (std::array<uint64_t, 8>{916, 2072, 0, 0, 508, needs.bytes[5]}));
 }
 
-// All registers of an operand, also where no corner needs them (hardware specification, section 2.3, rule 5).
+// All registers of an operand are required, even if no corner needs them (hardware specification, section 2.3, rule 5).
 TEST(KernelRules, ARegisterThatAStreamLeavesOutIsNamed) {
   Words all;
   add_abs_registers(all, 2, 3, 4, 100, 2048);
@@ -165,7 +165,7 @@ TEST(KernelRules, TransfersCountAllThatTheirStridesReach) {
   EXPECT_EQ(needs_of(internal).value().bytes, (std::array<uint64_t, 8>{16}));
 }
 
-// Of Ethos-U85: a chained value has no memory, nor has a constant; a broadcast counts once.
+// Ethos-U85: a chained value has no memory, nor has a constant; a broadcast counts once.
 TEST(KernelRules, StreamsOfEthosU85) {
   const auto needs_of_add = [](const std::function<void(Words&)>& more) {
     Words stream;
@@ -239,7 +239,7 @@ TEST(KernelRules, WhatTheKernelRefuses) {
     c.make(stream);
     EXPECT_NE(said_of(stream).find(c.says), std::string::npos) << c.says << ": " << said_of(stream);
   }
-  // Where no register says anything else it is taken.
+  // Accepted if no register contradicts it.
   Words fine;
   add_abs_registers(fine, 2, 3, 4, 0, 0), add(fine, kAbs), fine.push_back(0x3FE), add_stop(fine);
   EXPECT_EQ(said_of(fine), "") << "a register that nothing reads";

@@ -15,19 +15,19 @@ using npu::Remedy;
 using npu::Support;
 
 constexpr uint32_t kStrideMax = 3, kDilationMax = 2;
-constexpr int32_t kGroupsMax = 64;  // each is an operation
+constexpr int32_t kGroupsMax = 64;  // each group is an operation
 constexpr uint32_t kKernelHeightMax = 64, kKernelMax = 4096, kPoolHeightMax = 256, kPoolMax = 65536, kPaddedPoolMax = 8;
 constexpr uint32_t kPadBeforeMax = 127, kPadAfterMax = 128;
-constexpr uint32_t kWideAverageMax = 4096;     // with more taps, ties round as others do
-constexpr int64_t kSumMax = int64_t{1} << 39;  // of 40 bits
+constexpr uint32_t kWideAverageMax = 4096;     // with more taps, ties round differently
+constexpr int64_t kSumMax = int64_t{1} << 39;  // 40-bit sums
 
-// Along rows or columns. `before`: given, or as `same` has it.
+// For rows or columns. `before`: given padding, or else by `padding`.
 struct Axis {
   int64_t input = 1, output = 1, kernel = 1, stride = 1, dilation = 1;
   std::optional<int32_t> before;
   ir::Padding padding = ir::Padding::valid;
 };
-// Fills the padding before and behind; what no window reaches is no padding.
+// Sets the padding before and after; rows that no window reaches do not count as padding.
 Support set_pads(const Axis& axis, std::string_view what, uint32_t& before, uint32_t& after) {
   const int64_t covered = (axis.output - 1) * axis.stride + (axis.kernel - 1) * axis.dilation + 1;
   int64_t first = axis.before.value_or(0);
@@ -90,7 +90,7 @@ class Lowerer {
 
   Support set_limits(ir::Activation activation) { return ethosu::set_limits(activation, output(), operation_); }
 
-  // Images with windows: one at a time.
+  // Ops with windows support one image at a time.
   Support one_image() const {
     if (input().shape.rank() == 4 && input().shape[0] == 1) return Support::yes();
     return Support::no(Remedy::one_image, "'{}' has {} images; the chip takes one", input().name,
@@ -108,7 +108,7 @@ class Lowerer {
               .stride_w = static_cast<uint32_t>(attrs.stride_w),
               .dilation_h = static_cast<uint32_t>(kernel_h == 1 ? 1 : dilation_h),
               .dilation_w = static_cast<uint32_t>(kernel_w == 1 ? 1 : dilation_w)};
-    // A single window has no stride.
+    // A single window needs no stride.
     if (output().shape[1] == 1) window.stride_h = 1;
     if (output().shape[2] == 1) window.stride_w = 1;
     if (Support one = check_window(window); !one.ok) return one;
@@ -155,7 +155,7 @@ class Lowerer {
     return groups == 1 ? made() : by_group(static_cast<uint32_t>(groups));
   }
 
-  // An operation for each.
+  // One operation per group.
   Lowered by_group(uint32_t groups) {
     std::vector<Operation> out;
     const uint32_t inputs = operation_.input.depth / groups, outputs = operation_.output.depth / groups;
@@ -169,7 +169,7 @@ class Lowerer {
     return out;
   }
 
-  // The input with zeros between its pixels, under the filter turned by half a turn.
+  // Convolves the input, with zeros between its pixels, with the filter rotated by 180 degrees.
   Lowered transposed() {
     const auto& attrs = op_.as<ir::ConvAttrs>();
     const ir::Shape &filter = graph_.tensor(op_.inputs[1]).shape, &in = input().shape, &out = output().shape;
@@ -183,7 +183,7 @@ class Lowerer {
       const int32_t stride = i == 1 ? attrs.stride_h : attrs.stride_w;
       if (step > 2 || (stride != step && (in[i] != 1 || filter[i] != 1)))
         return Support::no(Remedy::form, "a stride of {}x{}; the chip has 1x1 and 2x2", attrs.stride_h, attrs.stride_w);
-      int64_t padding = 0;  // of the convolution that this one transposes
+      int64_t padding = 0;  // of the forward convolution
       if (attrs.padding == ir::Padding::same)
         padding = std::max((ceil_div(int64_t{out[i]}, int64_t{stride}) - 1) * stride + filter[i] - out[i], int64_t{0});
       const Axis axis{.input = int64_t{in[i]} * step,
@@ -203,7 +203,7 @@ class Lowerer {
     return made();
   }
 
-  // Each row of the input is a pixel.
+  // Each row of the input becomes a pixel.
   Lowered dense() {
     const auto& attrs = op_.as<ir::FullyConnectedAttrs>();
     const ir::Tensor& filter = graph_.tensor(op_.inputs[1]);
@@ -222,7 +222,8 @@ class Lowerer {
     return made();
   }
 
-  // `taps`: products of a sum. `float_product`: as TensorFlow Lite multiplies scales where there is one for all.
+  // `taps`: products per sum. `float_product`: the product of scales is rounded to float if there is one weight scale,
+  // as in TensorFlow Lite.
   Support set_weights(size_t outputs, uint64_t taps, bool float_product) {
     const ir::Tensor& filter = graph_.tensor(op_.inputs[1]);
     if (!filter.is_constant()) return Support::no(Remedy::freeze, "its weights, '{}', are computed", filter.name);
@@ -255,7 +256,7 @@ class Lowerer {
       operation_.channel_scales.push_back(wide == WideSums::of_64_bits ? short_scale_of(by) : scale_of(by));
     }
     if (wide == WideSums::of_64_bits || wide == WideSums::whole_scale) operation_.rounding = hw::Rounding::natural;
-    // The reference computes in 32 bits, the chip in more; or in 64, the chip in 40.
+    // The reference uses 32 bits and the chip more, or the reference 64 and the chip 40.
     const double product_max = is_wide() ? 32768.0 * 128 : 255.0 * 255;
     double sum_max = static_cast<double>(taps) * product_max + static_cast<double>(bias_max);
     const auto fits = [&] { return std::ldexp(sum_max, left) < 2e9 && sum_max < static_cast<double>(kSumMax); };
@@ -263,7 +264,7 @@ class Lowerer {
     return fits() ? Support::yes() : too_steep(output());
   }
 
-  // How the reference kernels sum and scale int16, which the bias says.
+  // How the reference kernels sum and scale int16, which depends on the bias.
   enum class WideSums : uint8_t { none, of_32_bits, of_64_bits, whole_scale };
   WideSums wide_sums() const {
     if (!is_wide()) return WideSums::none;
@@ -273,13 +274,13 @@ class Lowerer {
       return WideSums::of_32_bits;
     return op_.kind == OpKind::fully_connected ? WideSums::whole_scale : WideSums::of_64_bits;
   }
-  // As multiply_wide_by_quantized_multiplier() has it.
+  // As in multiply_wide_by_quantized_multiplier().
   static Scale short_scale_of(QuantizedMultiplier by) {
     const int32_t factor = by.multiplier < 0x7fff0000 ? (by.multiplier + (1 << 15)) >> 16 : 0x7fff;
     return {static_cast<uint32_t>(factor), static_cast<uint32_t>(15 - by.shift)};
   }
 
-  // The largest sum of products that weights and inputs can make, without bias.
+  // The largest sum of products that the weights allow for any input, without the bias.
   double true_sum_max(size_t outputs) const {
     const ir::Tensor& filter = graph_.tensor(op_.inputs[1]);
     const ref::Range type = ref::type_range(input().dtype);
@@ -335,7 +336,7 @@ class Lowerer {
   const ir::Graph& graph_;
   ir::OpId id_;
   const ir::Op& op_;
-  size_t first_;  // operand that is the image
+  size_t first_;  // index of the image operand
   Operation operation_;
 };
 

@@ -1,4 +1,4 @@
-// Boxes of a tensor as boxes of another one: what joins, cuts, pads and transposes.
+// Copies boxes of one tensor to boxes of another: ops that join, split, pad and transpose.
 #include <algorithm>
 
 #include "graph/ref/strided_copy.h"
@@ -12,10 +12,10 @@ using ir::OpKind;
 using npu::Remedy;
 using npu::Support;
 
-constexpr size_t kCopiesMax = 64;  // of an operation of the graph
+constexpr size_t kCopiesMax = 64;  // for one operation of the graph
 constexpr size_t kDepthIdeal = 1024;
 
-// A tensor's bytes, and where they are counted from.
+// A tensor and a byte offset in it.
 struct Place {
   ir::TensorId tensor = ir::kNoTensor;
   ptrdiff_t offset = 0;
@@ -32,7 +32,7 @@ class Mover {
         elem_(graph.tensor(op_.outputs[0]).dtype == ir::DType::int16 ? 2 : 1) {}
 
   Lowered run() {
-    for (const ir::TensorId id : op_.outputs) {  // inputs have their type
+    for (const ir::TensorId id : op_.outputs) {  // inputs have the same type
       const ir::Tensor& tensor = graph_.tensor(id);
       if (!is_moved(tensor.dtype) || tensor.bytes() < 1)
         return Support::no(npu::remedy_of_type(tensor.dtype), "'{}' is {}; Skillet moves bytes", tensor.name,
@@ -77,7 +77,7 @@ class Mover {
   }
   static Support computed() { return Support::no(Remedy::freeze, "where and how much is computed, or not int32"); }
 
-  // The parts are one behind the other along an axis of the whole.
+  // The parts follow one another along an axis of the whole tensor.
   Support join(ir::TensorId whole, const std::vector<ir::TensorId>& parts, int32_t axis, bool joins) {
     const ir::Shape& shape = graph_.tensor(whole).shape;
     size_t outer = 1, elem = static_cast<size_t>(elem_);
@@ -145,7 +145,7 @@ class Mover {
     return Support::yes();
   }
 
-  // Rows of a block one by one; its columns and their channels lie together in both tensors.
+  // Copies rows of a block one by one; its columns and their channels are contiguous in both tensors.
   Support blocks(ir::TensorId wide, ir::TensorId deep, bool from_wide) {
     const ir::Shape &image = graph_.tensor(wide).shape, &blocks = graph_.tensor(deep).shape;
     const ptrdiff_t size = op_.as<ir::BlockAttrs>().block_size, pixel = size * image[3] * elem_,
@@ -162,7 +162,7 @@ class Mover {
     return Support::yes();
   }
 
-  // The input within the output, and before and behind it along each axis what it is padded with.
+  // Copies the input into the output, and fills the padding before and after it along each axis.
   Support pad() {
     const auto pads = ints(1);
     const ir::Tensor &from = graph_.tensor(op_.inputs[0]), &to = graph_.tensor(op_.outputs[0]);
@@ -182,7 +182,7 @@ class Mover {
       first += (*pads)[2 * i] * to_bytes[i];
     }
     add(axes, {op_.inputs[0], 0}, {op_.outputs[0], first});
-    // Axes before this one: within the input; behind it: all of the output.
+    // Axes before this one cover only the input, axes after it the whole output.
     for (size_t axis = 0; axis < axes.size(); ++axis) {
       const auto before = static_cast<size_t>((*pads)[2 * axis]), after = static_cast<size_t>((*pads)[2 * axis + 1]);
       const auto size = static_cast<size_t>(to.shape.dims[axis]);
@@ -202,13 +202,13 @@ class Mover {
       if (i < axis) first += pads[2 * i] * to_bytes[i];
       axes.push_back({size, 0, to_bytes[i]});
     }
-    // What is read is as dense as what is written would be.
+    // The source of the fill has the dense layout of the destination's box.
     ptrdiff_t bytes = elem_;
     for (size_t i = axes.size(); i-- > 0; bytes *= static_cast<ptrdiff_t>(axes[i].size)) axes[i].from_bytes = bytes;
     add(axes, {ir::kNoTensor, 0}, {op_.outputs[0], first});
   }
 
-  // Axes that lie in one another as those of one, where that is short enough.
+  // Merges axes that are contiguous with each other, if the result is short enough.
   static std::vector<ref::CopyAxis> merged(const std::vector<ref::CopyAxis>& axes) {
     std::vector<ref::CopyAxis> out;
     for (const ref::CopyAxis& axis : axes) {
@@ -221,12 +221,12 @@ class Mover {
         out.push_back(axis);
       }
     }
-    // Channels lie together.
+    // The last axis must be contiguous channels.
     if (out.empty() || out.back().from_bytes != 1 || out.back().to_bytes != 1) out.push_back({1, 1, 1});
     return out;
   }
 
-  // An axis that is too long as two of them.
+  // Splits an axis that is too long into two.
   static void cut_long(std::vector<ref::CopyAxis>& axes) {
     for (size_t i = 0; i < axes.size(); ++i) {
       if (axes[i].size <= kExtentMax) continue;
@@ -238,11 +238,12 @@ class Mover {
       axes.insert(axes.begin() + static_cast<ptrdiff_t>(i),
                   {whole.size / inner, whole.from_bytes * step, whole.to_bytes * step});
       --i;
-      if (inner == 1) return;  // a prime
+      if (inner == 1) return;  // a prime number
     }
   }
 
-  // Outermost first. The last three are rows, columns and channels, each other one a row of operations.
+  // Axes, outermost first. The last three are rows, columns and channels; each other axis becomes a sequence of
+  // operations.
   void add(std::vector<ref::CopyAxis> given, const Place& from, const Place& to) {
     given.push_back({static_cast<size_t>(elem_), 1, 1});
     std::vector<ref::CopyAxis> axes = merged(given);
@@ -297,7 +298,7 @@ bool is_move(OpKind kind) {
   return std::ranges::find(kMoves, kind) != std::end(kMoves);
 }
 
-// An average of one byte.
+// An average of one byte each.
 Operation make_copy(ir::OpId op, Map from, Map to) {
   from.zero_point = to.zero_point = 0;
   return {.op = op,

@@ -1,4 +1,4 @@
-// Operation: what the chip does in one go, as plain numbers.
+// Operation: one operation of the chip, as plain numbers.
 // Made by lower.cpp and moves.cpp, sized by tile.cpp, written by encode.cpp.
 // Must not know: registers, where tensors are in memory.
 #pragma once
@@ -44,14 +44,14 @@ constexpr Scale scale_of(QuantizedMultiplier by) {
   return {static_cast<uint32_t>(by.multiplier), static_cast<uint32_t>(31 - by.shift)};
 }
 
-// Bytes of a tensor, or of part of one, as an image: channels lie together.
+// Bytes of a tensor, or of a part of one, as an image: the channels of a pixel are contiguous.
 struct Map {
-  ir::TensorId tensor = ir::kNoTensor;  // none: Operation::fill, or a constant; behind those of the graph: scratch
-  uint64_t offset = 0;                  // bytes, as are strides
+  ir::TensorId tensor = ir::kNoTensor;  // none: Operation::fill, or a constant; ids after the graph's: scratch
+  uint64_t offset = 0;                  // bytes, like strides
   uint32_t height = 1, width = 1, depth = 1;
   uint64_t stride_y = 1, stride_x = 1;
-  uint32_t first_row = 0;                        // from which on, of a stripe
-  uint32_t first_channel = 0, all_channels = 0;  // from which on, of so many; 0: `depth`
+  uint32_t first_row = 0;                        // of a stripe
+  uint32_t first_channel = 0, all_channels = 0;  // of this many channels; 0: `depth`
   bool is_signed = false;
   int32_t zero_point = 0;
   hw::Precision precision = hw::Precision::bits_8;
@@ -63,15 +63,15 @@ struct Window {
   uint32_t kernel_h = 1, kernel_w = 1;  // without dilation
   uint32_t stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1;
   uint32_t top = 0, left = 0, bottom = 0, right = 0;  // padding
-  hw::Upscale upscale{};                              // rows and columns are doubled before all else
+  hw::Upscale upscale{};                              // doubles rows and columns first
 
   uint32_t dilated_h() const { return (kernel_h - 1) * dilation_h + 1; }
   uint32_t dilated_w() const { return (kernel_w - 1) * dilation_w + 1; }
   bool is_padded() const { return top + left + bottom + right != 0; }
 };
 
-// From the lowest value of the type; entries are as the output's elements. Of 16 bits: 512, each the first of 128
-// values and 128 times the step between them.
+// Entries from the lowest value of the type on, with the output's element size. For 16 bits: 512 entries, each with the
+// first of 128 values and 128 times the step between them.
 using Table = std::vector<uint8_t>;
 
 struct Operation {
@@ -80,28 +80,28 @@ struct Operation {
   Map input, input2, output;
   Window window;
   hw::Rounding rounding = hw::Rounding::twice;
-  Scale scale;                  // of results; of a unit with weights: channel_scales
-  int32_t least = 0, most = 0;  // of results, quantized
+  Scale scale;                  // for results; units with weights use channel_scales
+  int32_t least = 0, most = 0;  // limits of results, quantized
   // Weights: [output][row][column][input], or by tap, [row][column][output].
   ir::TensorId filter = ir::kNoTensor, bias = ir::kNoTensor;
   bool filter_by_tap = false;
-  bool is_turned = false;      // the last row and column first
-  uint32_t first_channel = 0;  // of filter and bias: of a group of channels
-  std::vector<int16_t> taps;   // of each channel, where there is no filter
+  bool is_turned = false;      // last row and column first
+  uint32_t first_channel = 0;  // of filter and bias, for a group of channels
+  std::vector<int16_t> taps;   // of each channel, if there is no filter
   std::vector<Scale> channel_scales;
-  // Of ADD and SUB: `operand_scale` says which operand has `operand`. The second map is operand A where they are
-  // swapped.
+  // For ADD and SUB: `operand_scale` selects the operand that `operand` scales. If swapped, the second map is operand
+  // A.
   bool is_swapped = false;
   hw::OperandScale operand_scale = hw::OperandScale::both_16;
   Scale operand;
   std::optional<Table> table;
-  uint32_t function = 0;                  // of hardware, on what is scaled
-  uint8_t fill = 0;                       // each byte of an input that is no tensor
-  std::optional<int32_t> constant = {};   // in the place of the second input, of 32 bits
-  std::optional<size_t> weights_of = {};  // a stripe: the operation that has the same weights, before it
+  uint32_t function = 0;                  // of the hardware, after scaling
+  uint8_t fill = 0;                       // each byte of an input without a tensor
+  std::optional<int32_t> constant = {};   // replaces the second input, 32 bits
+  std::optional<size_t> weights_of = {};  // a stripe: the earlier operation with the same weights
 
   bool is_wide() const { return input.precision == hw::Precision::bits_16; }
-  // Sums of 40 bits, as what is made of 16 bits by a scale needs.
+  // 40-bit sums, which scaled 16-bit results need.
   bool has_wide_sums() const {
     const bool scales_operands = (unit == Unit::add || unit == Unit::sub) && operand_scale != hw::OperandScale::both_16;
     return is_wide() && (has_weights(unit) || unit == Unit::mul || unit == Unit::reduce_sum || scales_operands);

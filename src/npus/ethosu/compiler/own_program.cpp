@@ -1,4 +1,4 @@
-// A program of Skillet's own: one job of all operations, whose tensors share an arena.
+// A program of Skillet's own: one job with all operations, whose tensors share an arena.
 #include <algorithm>
 
 #include "graph/ir/macs.h"
@@ -34,7 +34,7 @@ class OwnMaker : ProgramMaker {
     Stream stream = encode(chip_, graph_, operations_, coded, placement_);
     add_witness(stream.words);
     add_command(stream.words, hw::OpStop{.mask = 0xFFFF});
-    // Buffers are as large as the kernel counts what the stream uses.
+    // Buffers have the size that the kernel computes from the stream.
     SK_TRY_ASSIGN(const hw::StreamNeeds needs, hw::needs_of(stream.words));
     const uint64_t constant_bytes = std::max<uint64_t>(needs.bytes[kConstantsRegion], stream.constants.size());
     add_job(graph_.name, stream.words, needs, std::move(stream.constants), constant_bytes,
@@ -50,7 +50,7 @@ class OwnMaker : ProgramMaker {
   }
 
  private:
-  // supports() has taken it.
+  // supports() has accepted it.
   void lower_op(ir::OpId id) {
     const ir::Op& op = graph_.op(id);
     Lowered lowered = lower(graph_, id);
@@ -68,7 +68,7 @@ class OwnMaker : ProgramMaker {
     }
   }
 
-  // An entry for each command that starts a unit. The copy of the witness is of no operation.
+  // Adds an entry for each command that starts a unit. The copy of the completion marker belongs to no operation.
   void add_debug_map(const Stream& stream) {
     const BufferId commands = program_.jobs.back().commands.front().buffer;
     size_t next = 0;
@@ -83,7 +83,7 @@ class OwnMaker : ProgramMaker {
     }
   }
 
-  // Stripes of several take turns.
+  // Stripes of several operations alternate, so an operation can be listed more than once.
   void list_operations() {
     std::vector<bool> is_listed(graph_.ops.size());
     for (const Operation& one : operations_) {
@@ -109,8 +109,8 @@ class OwnMaker : ProgramMaker {
   const npu::CompileOptions& options_;
   std::vector<Operation> operations_;
   std::vector<int32_t> listed_;          // by operation: its index in Program::operations
-  std::vector<ir::TensorId> same_as_;    // by tensor: whose bytes it has
-  std::vector<uint64_t> scratch_bytes_;  // of what is behind the tensors of the graph
+  std::vector<ir::TensorId> same_as_;    // by tensor: the tensor whose bytes it has
+  std::vector<uint64_t> scratch_bytes_;  // of tensors after the graph's
   Placement placement_;
 };
 

@@ -1,5 +1,5 @@
-// Commands of Skillet's own streams that simulated chips do not read, or that only order what they do in turn anyway:
-// banks of on-chip memory, types of sums, how far operations overlap, waits.
+// Commands of Skillet's own streams that simulated chips do not read, or whose order the simulator keeps anyway: banks
+// of on-chip memory, types of sums, overlap of operations, waits.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -19,7 +19,7 @@ constexpr uint32_t kShown[] = {hw::OpKernelWait::kAddress,  hw::OpDmaWait::kAddr
                                hw::OpbScale::kAddress,      hw::ParallelMode::kAddress, hw::OfmBlkHeightM1::kAddress,
                                hw::OfmBlkWidthM1::kAddress, hw::OfmBlkDepthM1::kAddress};
 
-// "name value, ..." in the order of the stream; a field that says nothing is left out.
+// "name value, ..." in the order of the stream; fields without information are left out.
 std::string shown(std::span<const uint32_t> words) {
   std::string out;
   for (size_t at = 0; at < words.size(); at += hw::words_of_code(hw::code_of(words[at]))) {

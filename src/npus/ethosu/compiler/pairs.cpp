@@ -1,4 +1,4 @@
-// ADD, SUB, MUL, MAXIMUM, MINIMUM (hardware specification, section 4.9), and PRELU of them.
+// ADD, SUB, MUL, MAXIMUM, MINIMUM (hardware specification, section 4.9), and PRELU, composed of them.
 #include <algorithm>
 #include <cmath>
 
@@ -13,7 +13,7 @@ using ir::OpKind;
 using npu::Remedy;
 using npu::Support;
 
-constexpr int kOperandBits = 20, kWideOperandBits = 15;  // by which ADD and SUB shift their operands
+constexpr int kOperandBits = 20, kWideOperandBits = 15;  // left shift of the operands of ADD and SUB
 
 class Pair {
  public:
@@ -34,7 +34,7 @@ class Pair {
   const ir::Tensor& output() const { return graph_.tensor(op_.outputs[0]); }
   Lowered made() { return std::vector<Operation>{std::move(operation_)}; }
 
-  // The operand of the output's shape is the first for the chip; the other one may be repeated along axes.
+  // The operand with the output's shape is the chip's first; the other one may be repeated along axes.
   Support set_operands() {
     const ir::Tensor &a = input(), &b = graph_.tensor(op_.inputs[1]);
     if (a.dtype != b.dtype || a.dtype != output().dtype)
@@ -94,7 +94,7 @@ class Pair {
       return made();
     }
     operation_.unit = op_.kind == OpKind::add ? Unit::add : Unit::sub;
-    // The operand of the smaller scale is scaled, the other is shifted.
+    // The operand with the smaller scale is scaled, the other is shifted.
     const bool scales_a = a < b;
     operation_.operand_scale = scales_a ? hw::OperandScale::a_32 : hw::OperandScale::b_32;
     operation_.operand = scale_of(quantize_multiplier(std::min(a, b) / twice_max));
@@ -102,7 +102,7 @@ class Pair {
     return made();
   }
 
-  // As the reference kernel of int16 does, which rounds twice then.
+  // True where the reference kernel of int16 shifts one operand, which rounds twice.
   bool shifts_instead() const {
     const float a = input().quant.scale(), b = graph_.tensor(op_.inputs[1]).quant.scale(), out = output().quant.scale();
     const auto is_power = [](float scale) {
@@ -113,7 +113,7 @@ class Pair {
            !(a == out && b == out);
   }
 
-  // Bytes are compared as they are.
+  // Bytes are compared without scaling.
   Lowered pick() {
     operation_.unit = op_.kind == OpKind::minimum ? Unit::min : Unit::max;
     operation_.input.zero_point = operation_.input2.zero_point = operation_.output.zero_point = 0;
@@ -121,7 +121,7 @@ class Pair {
     return made();
   }
 
-  // What is below zero times its factor, and what is above; one of both is zero, so their sum rounds nothing.
+  // Negative values times their factors, and positive values; one part is always zero, so their sum adds no rounding.
   Lowered prelu() {
     const ir::Quant &in = input().quant, &alpha = graph_.tensor(op_.inputs[1]).quant, &out = output().quant;
     if (operation_.is_swapped)

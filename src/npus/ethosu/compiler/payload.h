@@ -1,4 +1,4 @@
-// Payload: what Arm's compiler Vela puts into the first operand of its operation: for which chip, and the stream of
+// Payload: the first operand of an operation made by Arm's compiler Vela: the chip it is for, and the stream of
 // commands (hardware specification, appendix D).
 // Called by support.cpp and program.cpp.
 // Must not know: what commands do.

@@ -11,14 +11,14 @@ namespace skillet::npus::ethosu {
 namespace {
 
 constexpr uint64_t kAlign = 16;
-constexpr uint32_t kAhead = 2;      // operations before the one whose weights are copied that may still run
-constexpr uint32_t kPaddedMax = 3;  // a third more bytes than without bricks
+constexpr uint32_t kAhead = 2;      // operations before the operation whose weights are copied that may still run
+constexpr uint32_t kPaddedMax = 3;  // at most a third more bytes than without bricks
 
-// What may be in fast memory.
+// A candidate for fast memory.
 struct Item {
   npu::Lifetime lifetime;
-  double saved_bytes = 0;  // of the other memory
-  size_t index = 0;        // of a tensor, or of an operation
+  double saved_bytes = 0;  // traffic saved on the other memory
+  size_t index = 0;        // index of a tensor or an operation
   bool is_weights = false;
 
   double worth() const {
@@ -72,9 +72,9 @@ class Planner {
 
  private:
   struct Use {
-    bool is_used = false, is_fixed = false;  // fixed: its bytes are the host's, too
+    bool is_used = false, is_fixed = false;  // is_fixed: the host accesses its bytes too
     uint32_t first = 0, last = 0;
-    double moved = 0;  // how often all of it is read or written
+    double moved = 0;  // how many times it is read or written as a whole
     bool is_bricks = false;
   };
 
@@ -109,8 +109,8 @@ class Planner {
       for (const ir::TensorId id : op.outputs) fix(id, 0), fix(id, end_);
   }
 
-  // Operations read and write more of bricks at a time; those that see a tensor as another shape, or a part of it, need
-  // its channels together.
+  // Operations read and write bricks in longer bursts. Operations that use a tensor with another shape, or a part of
+  // it, need contiguous channels.
   void choose_bricks() {
     for (size_t i = 0; i < graph_.tensors.size(); ++i) {
       const auto whole =
@@ -141,7 +141,7 @@ class Planner {
             .saved_bytes = use.moved * static_cast<double>(size),
             .index = index};
   }
-  // They are read once for each block of a plane; copied, once, while another operation runs.
+  // Weights are read once for each block of a plane. If copied, they are read once, while another operation runs.
   Item weights_item(size_t index) const {
     const auto step = static_cast<uint32_t>(index);
     const Tile& tile = coded_[index].tile;
@@ -166,7 +166,7 @@ class Planner {
     return npu::plan_memory(lifetimes, kAlign);
   }
 
-  // `items`, and of `maybe` what is worth most, in `most` bytes of a region; what has no place goes to `left`.
+  // Places `items`, and the most valuable of `maybe`, in `most` bytes of a region; the rest goes to `left`.
   uint64_t fill(uint32_t region, std::vector<Item>& items, std::vector<Item> maybe, uint64_t most,
                 std::vector<Item>& left) {
     const size_t fixed = items.size();
@@ -202,7 +202,7 @@ class Planner {
       else
         out_.tensors[one.index] = {region, plan.offsets[i], uses_[one.index].is_bricks, rows_[one.index]};
     }
-    std::erase_if(left, [](const Item& one) { return one.is_weights; });  // they stay where they are
+    std::erase_if(left, [](const Item& one) { return one.is_weights; });  // weights stay in the constants
     return plan.size_bytes;
   }
 
@@ -213,8 +213,8 @@ class Planner {
   std::span<const ir::TensorId> same_as_;
   bool keeps_, has_fast_memory_;
   uint32_t end_;
-  std::vector<Use> uses_;              // by tensor that is itself
-  std::span<const uint64_t> scratch_;  // bytes of what is behind the tensors of the graph
+  std::vector<Use> uses_;              // by tensor; only for tensors with bytes of their own
+  std::span<const uint64_t> scratch_;  // sizes of the tensors after the graph's
   Placement out_;
 };
 

@@ -7,8 +7,8 @@
 namespace skillet::npus::ethosu {
 namespace {
 
-// One operation makes one job: each is alone in its part. Memory that an earlier one left comes first of the inputs, so
-// that the others are written over it.
+// One operation makes one job: each is alone in its part. Memory from an earlier operation is the first input, so that
+// the other inputs overwrite it.
 class Maker : ProgramMaker {
  public:
   Maker(const hw::ChipRow& chip, const ir::Graph& graph) : ProgramMaker(chip, graph) {}
@@ -26,7 +26,7 @@ class Maker : ProgramMaker {
   }
 
  private:
-  // supports() has seen that the memory of the file is enough for the stream; what it does not use is not there.
+  // supports() has checked that the file's memory is enough for the stream; unused memory is left out.
   Result<void> add_vela_job(const ir::Op& op, ir::OpId id) {
     SK_TRY_ASSIGN(const JobStream stream, job_stream_of(graph_, op));
     const auto size_of = [&](size_t operand) {

@@ -1,4 +1,4 @@
-// make_program(): a Program of one operation that Vela made, or of Skillet's own (own_program.cpp): a job, in an arena.
+// make_program(): a Program of one operation from Vela, or of Skillet's own (own_program.cpp): a job, in an arena.
 // Called by the driver.
 // Must not know: devices.
 #pragma once
@@ -9,7 +9,7 @@
 namespace skillet::npus::ethosu {
 
 Result<npu::Program> make_program(const hw::ChipRow& chip, const ir::Graph& graph, const npu::CompileOptions& options);
-// Of operations none of which is Vela's, and all of which supports() took.
+// For operations without any of Vela's, all accepted by supports().
 Result<npu::Program> make_own_program(const hw::ChipRow& chip, const ir::Graph& graph,
                                       const npu::CompileOptions& options);
 

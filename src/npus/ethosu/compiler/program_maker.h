@@ -1,5 +1,5 @@
-// ProgramMaker: a Program of one job, whose tensors share an arena. What makes programs of Vela's operations and of
-// Skillet's own derives from it.
+// ProgramMaker: a Program of one job, whose tensors share an arena. Base class of the makers of programs from Vela's
+// operations and of Skillet's own.
 // Must not know: who compiled the commands.
 #pragma once
 
@@ -26,7 +26,8 @@ class ProgramMaker {
     return static_cast<BufferId>(program_.buffers.size() - 1);
   }
 
-  // `words` as the commands of a job with the arena, and with `constants` where the commands use them. Sizes in bytes.
+  // Adds `words` as the commands of a job with the arena, and with `constants` if the commands use them. Sizes in
+  // bytes.
   void add_job(std::string name, std::span<const uint32_t> words, const hw::StreamNeeds& needs, SharedBytes constants,
                uint64_t constant_bytes, uint64_t arena_bytes, uint64_t sram_bytes = 0) {
     npu::Job job{.name = std::move(name)};

@@ -1,5 +1,5 @@
-// MEAN and REDUCE_MAX as windows over all that makes one result: a depthwise convolution of ones, whose scale divides
-// as the CPU's kernel does (hardware specification, sections 4.5 and 4.14), or a pool.
+// MEAN and REDUCE_MAX as windows over all values of a result: a depthwise convolution of ones, whose scale divides as
+// the CPU kernel does (hardware specification, sections 4.5 and 4.14), or a pool.
 #include <algorithm>
 #include <bit>
 
@@ -15,7 +15,7 @@ using npu::Support;
 
 constexpr uint32_t kOnesHeightMax = 64, kOnesMax = 4096, kPoolHeightMax = 256, kPoolMax = 65536, kSubkernel = 8;
 
-// Of each result: values `inner` apart, so many of them; results of `outer` lie one behind the other.
+// Each result reduces `reduced` values, `inner` apart; there are `outer` contiguous groups of results.
 struct Extent {
   int64_t outer = 1, reduced = 1, inner = 1;
 };
@@ -30,13 +30,13 @@ std::optional<Extent> extent_of(const ir::Graph& graph, const ir::Op& op) {
   Extent out;
   for (size_t i = 0; i < shape.dims.size(); ++i) {
     if (shape.dims[i] == 1) continue;
-    if (is_reduced[i] && out.inner != 1) return std::nullopt;  // apart from the axes before
+    if (is_reduced[i] && out.inner != 1) return std::nullopt;  // not adjacent to the reduced axes before
     (is_reduced[i] ? out.reduced : out.reduced == 1 ? out.outer : out.inner) *= shape.dims[i];
   }
   return out;
 }
 
-// As many rows of the window as make it fewest parts of 8x8; 1 where other results lie beside it.
+// Number of window rows for the fewest parts of 8x8; 1 if other results are next to it.
 uint32_t rows_of(const Extent& extent, uint32_t height_max) {
   const auto count = static_cast<uint32_t>(extent.reduced);
   const auto parts = [&](uint32_t rows) { return ceil_div(rows, kSubkernel) * ceil_div(count / rows, kSubkernel); };

@@ -9,7 +9,7 @@ namespace hw = ::skillet::ethosu::hw;
 
 constexpr unsigned kWindows = kConv | kDepthwise | kPool, kComputes = kWindows | kElementwise;
 
-// By the beginning of a register's name; the first that fits.
+// By the prefix of a register's name; the first match counts.
 struct Users {
   std::string_view beginning;
   unsigned operations;
@@ -28,7 +28,7 @@ constexpr Users kUsers[] = {
     {"", kComputes},
 };
 
-constexpr uint32_t kBrick = 16;  // channels of nhcwb16 that lie together
+constexpr uint32_t kBrick = 16;  // contiguous channels in nhcwb16
 
 // Tile 1 is to the right of tile 0, 2 below it, 3 below 1.
 bool has_tile(uint32_t tile, uint64_t height, uint64_t width, uint64_t width0, uint64_t height0, uint64_t height1) {
@@ -36,7 +36,7 @@ bool has_tile(uint32_t tile, uint64_t height, uint64_t width, uint64_t width0, u
   return height != 0 && (!is_right || width > width0) && (!is_below || height > (is_right ? height1 : height0));
 }
 
-// What a window of a kernel reaches in rows or columns, without padding.
+// Rows or columns that a kernel's windows cover, without padding.
 uint64_t reached(uint64_t outputs, uint64_t stride, uint64_t kernel, uint64_t pads) {
   const uint64_t whole = (outputs - 1) * stride + kernel;
   return whole > pads ? whole - pads : 0;
@@ -92,7 +92,7 @@ bool RegisterUse::has_input2() const {
   return !is_of_one && !registers_.get<hw::Ifm2Broadcast>().constant && !registers_.get<hw::Ifm2BroadcastU85>().scalar;
 }
 
-// 0x0x0: there is none.
+// 0x0x0: there is no second input.
 RegisterUse::Size RegisterUse::input2() const {
   if (!has_input2()) return {};
   const auto broadcast = registers_.get<hw::Ifm2Broadcast>();
@@ -100,7 +100,7 @@ RegisterUse::Size RegisterUse::input2() const {
   return {broadcast.height ? 1 : out.height, broadcast.width ? 1 : out.width, broadcast.depth ? 1 : out.depth};
 }
 
-// Of a feature map: the register of tile 0 and those that say what is in which tile.
+// For a feature map: the register of tile 0 and the registers that divide the map into tiles.
 template <typename Base0, typename Region, typename Width0, typename Height0, typename Height1>
 std::optional<RegisterUse::Address> RegisterUse::tile_of(uint32_t code, Size (RegisterUse::*size_of)() const) const {
   constexpr uint32_t kTiles = 4;
@@ -124,7 +124,7 @@ std::optional<RegisterUse::Address> RegisterUse::tile(uint32_t code) const {
   return at;
 }
 
-// One of SHRAM is no address of memory.
+// An address in SHRAM is not an address of memory.
 std::optional<RegisterUse::Address> RegisterUse::transfer(uint32_t code) const {
   const auto source = registers_.get<hw::Dma0SrcRegion>();
   const auto destination = registers_.get<hw::Dma0DstRegion>();
@@ -162,7 +162,7 @@ std::string RegisterUse::shape() const {
                             registers_.get<hw::KernelWidthM1>().value);
 }
 
-// Of bytes, in one tile, and not of more channels than lie together.
+// Only for bytes in one tile, with no more channels than are contiguous.
 npu::WrittenImage RegisterUse::image() const {
   const auto precision = registers_.get<hw::OfmPrecision>();
   const Size out = output();

@@ -1,5 +1,5 @@
-// RegisterUse: what the registers in force mean for one operation: which of them it uses, and what its addresses are
-// of. Called by decode.cpp. Must not know: captures, fields.
+// RegisterUse: the meaning of the registers in force for one operation: which of them it uses, and what its addresses
+// refer to. Called by decode.cpp. Must not know: captures, fields.
 #pragma once
 
 #include <optional>
@@ -13,20 +13,20 @@ namespace skillet::npus::ethosu {
 // Kinds of operations, as bits.
 enum OperationKind : unsigned { kConv = 1, kDepthwise = 2, kPool = 4, kElementwise = 8, kTransfer = 16 };
 
-// 0: the command starts none.
+// 0: the command starts no operation.
 unsigned operation_of(uint32_t code);
-// All that a register is in force for.
+// All kinds of operations that use a register.
 unsigned operations_of(const bits::Descriptor& row);
 
 class RegisterUse {
  public:
-  // `start`: the payload of the command that starts the operation. The registers must stay as they are.
+  // `start`: the payload of the command that starts the operation. The registers must not change meanwhile.
   RegisterUse(const ::skillet::ethosu::hw::Registers& registers, unsigned operation, std::span<const uint32_t> start);
 
-  // Where a register's value is an offset into a region.
+  // The target of a register whose value is an offset into a region.
   struct Address {
     uint32_t region = 0;
-    uint64_t bytes = 0;  // from there on; 0: not known
+    uint64_t bytes = 0;  // size from there on; 0: not known
     bool is_constant = false, is_output = false, is_unused = false;
   };
   std::optional<Address> address(const bits::Descriptor& row) const;

@@ -1,5 +1,5 @@
-// RESIZE_NEAREST_NEIGHBOR and RESIZE_BILINEAR where a window of the chip makes the CPU's bytes (hardware specification,
-// section 4.10): by 2, 4 and 8, the nearest one by other factors too, as copies.
+// RESIZE_NEAREST_NEIGHBOR and RESIZE_BILINEAR, where the chip's windows give the CPU's bytes (hardware specification,
+// section 4.10): by 2, 4 and 8; nearest also by other factors, as copies.
 #include "graph/ref/resize.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ using npu::Support;
 constexpr size_t kCopiesMax = 64;
 constexpr uint32_t kFactorMax = 8;
 
-// Outputs `period` apart take inputs `step` apart, from each of `first` on.
+// Outputs `period` apart read inputs `step` apart, each phase starting at an entry of `first`.
 struct Phases {
   uint32_t period = 1, step = 1;
   std::vector<size_t> first;
@@ -27,7 +27,7 @@ struct Phases {
 std::optional<Phases> phases_of(int32_t input, int32_t output, const ir::ResizeAttrs& attrs) {
   const std::vector<size_t> taps = ref::nearest_taps(input, output, attrs);
   const int32_t more = attrs.align_corners && output > 1 ? 1 : 0, common = std::gcd(input - more, output - more);
-  if (input == more) return std::nullopt;  // one line for all, which would be as far from itself as 0 bytes
+  if (input == more) return std::nullopt;  // same size: a single phase whose repetition would be 0 bytes apart
   Phases out{.period = static_cast<uint32_t>((output - more) / common),
              .step = static_cast<uint32_t>((input - more) / common),
              .first = {}};
@@ -67,7 +67,7 @@ class Resizer {
   }
 
  private:
-  // By which both rows and columns grow: 2, 4 or 8; else 0.
+  // The factor by which both rows and columns grow: 2, 4 or 8; else 0.
   uint32_t factor(uint32_t more) const {
     const auto of = [&](uint32_t in, uint32_t out) {
       return in > more && (out - more) % (in - more) == 0 ? (out - more) / (in - more) : 0;
@@ -109,7 +109,8 @@ class Resizer {
     }
     const uint32_t times = factor(attrs_.align_corners ? 1 : 0);
     if (times == 0) return false;
-    // The mean of so many pixels of the image that the nearest ones make. Beside the end: of those that are there.
+    // The mean of times x times pixels of the image enlarged by nearest neighbour. At the end: the mean of existing
+    // pixels.
     Operation one = make_copy(id_, enlarged(times / 2), output_);
     one.window.kernel_h = one.window.kernel_w = times;
     one.window.upscale = hw::Upscale::nearest;
@@ -145,7 +146,7 @@ class Resizer {
     one.window.upscale = hw::Upscale::nearest;
     add(std::move(one));
   }
-  // The input by the nearest, so many times: a power of two.
+  // The input enlarged by nearest neighbour; `times` is a power of two.
   Map enlarged(uint32_t times) {
     Map from = input_;
     for (; times > 1; times /= 2) {
@@ -156,8 +157,8 @@ class Resizer {
     return from;
   }
 
-  // The input with its border once more around it; then 1/4 and 3/4 of two rows and two columns, for each of four
-  // phases.
+  // Copies the input with its border repeated once; then combines two rows and two columns with 1/4 and 3/4, for each
+  // of four phases.
   void between_pixels() {
     const uint32_t h = input_.height, w = input_.width;
     const Map wide = scratch(h + 2, w + 2);

@@ -10,10 +10,10 @@
 namespace skillet::npus::ethosu {
 namespace {
 
-constexpr uint64_t kSliceBytes = 96 * 1024;           // of weights: two of them, and tensors, are on the chip at a time
-constexpr uint64_t kWholeBytes = kFastBytes / 4 * 3;  // of weights and tensors that may be on the chip as they are
+constexpr uint64_t kSliceBytes = 96 * 1024;           // of weights: two slices and tensors share on-chip memory
+constexpr uint64_t kWholeBytes = kFastBytes / 4 * 3;  // weights and tensors up to this size stay whole
 
-// Of channels, in whole blocks; all of them: there is nothing to slice, or nothing to gain, as weights are read once.
+// Channels of a slice, in whole blocks. All channels: nothing to slice, or no gain because weights are read only once.
 uint32_t slice_depth(const hw::ChipRow& chip, const Operation& one) {
   const Map &in = one.input, &out = one.output;
   const uint64_t bytes = uint64_t{one.window.kernel_h} * one.window.kernel_w * in.depth * out.depth;
@@ -40,7 +40,7 @@ std::vector<Operation> slice(const hw::ChipRow& chip, std::vector<Operation> ope
   for (size_t i = 0; i < operations.size(); ++i)
     if (const auto& other = operations[i].weights_of) is_striped[i] = is_striped[*other] = true;
   std::vector<Operation> out;
-  std::vector<size_t> at;  // by operation as given
+  std::vector<size_t> at;  // by index of the given operations
   for (size_t i = 0; i < operations.size(); ++i) {
     Operation& one = operations[i];
     at.push_back(out.size());

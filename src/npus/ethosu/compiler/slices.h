@@ -1,4 +1,4 @@
-// Convolutions with more weights than fit into the memory on the chip, in slices of their output's channels.
+// Convolutions with more weights than fit in on-chip memory, in slices of output channels.
 // Called by own_program.cpp.
 // Must not know: registers, where tensors are in memory.
 #pragma once
@@ -9,7 +9,7 @@
 
 namespace skillet::npus::ethosu {
 
-// Weights of a slice are copied to the chip while the slice before it runs. Only where the chip has such memory.
+// The weights of a slice are copied to on-chip memory while the previous slice runs. Only for chips with such memory.
 std::vector<Operation> slice(const hw::ChipRow& chip, std::vector<Operation> operations);
 
 }  // namespace skillet::npus::ethosu

@@ -1,5 +1,5 @@
-// SOFTMAX in operations of 32 bits (hardware specification, section 4.13): the steps of the CPU's kernel, each for all
-// rows at once. Of int16 there are two tables, for exp() and for the reciprocal of a sum.
+// SOFTMAX in 32-bit operations (hardware specification, section 4.13): the steps of the CPU kernel, each for all rows
+// at once. For int16 there are two tables, for exp() and for the reciprocal of a sum.
 #include "graph/ref/softmax.h"
 
 #include <cmath>
@@ -17,12 +17,12 @@ using npu::Remedy;
 using npu::Support;
 
 constexpr int kDiffBits = 26,
-              kSumShift = 12;  // fractions of a difference; by how much exponentials are smaller in sums
-constexpr int64_t kRowsMax = 65535, kDepthMax = 4095;  // sums of more might leave 32 bits
+              kSumShift = 12;  // fraction bits of a difference; right shift of exponentials before they are summed
+constexpr int64_t kRowsMax = 65535, kDepthMax = 4095;  // larger sums might overflow 32 bits
 constexpr uint32_t kWordBytes = 4;
 constexpr int kWideLeftMax = 14;  // differences of int16 have 17 bits
 
-// exp of the difference i - 255 to the row's maximum, Q31. TensorFlow Lite's kernel leaves out what is smaller than a
+// exp of the difference i - 255 to the row's maximum, Q31. TensorFlow Lite's kernel ignores exponentials smaller than a
 // step.
 Table exponentials(double scale) {
   const auto by = quantize_multiplier(std::min(scale * (1 << kDiffBits), static_cast<double>(INT32_MAX)));
@@ -61,7 +61,7 @@ class Maker {
     const Map e = exponential(input, largest, exponentials(static_cast<double>(beta) * tensor.quant.scale()));
     const Map sum = words(1);
     add({.unit = Unit::reduce_sum, .input = with(Unit::shr, e, kSumShift, depth_), .output = sum});
-    // The sum as 2^-h * (1 + d), with d in Q31; then half of 1 + d, of which Newton's method finds the reciprocal.
+    // Writes the sum as 2^-h * (1 + d), with d in Q31. Newton's method finds the reciprocal of half of 1 + d.
     const Map headroom = words(1);
     add({.unit = Unit::clz, .input = sum, .output = headroom});
     const Map right = from(Unit::sub, 35, headroom);
@@ -73,7 +73,7 @@ class Maker {
       const Map rest = from(Unit::sub, 1 << 29, both(Unit::mul, half, x, kHigh));
       x = both(Unit::add, x, with(Unit::mul, both(Unit::mul, x, rest, kHigh), 4));
     }
-    // Twice the reciprocal may be one step too large for 32 bits: its double is taken from the product.
+    // Twice the reciprocal may exceed 32 bits by one step, so the product is doubled instead.
     const Map scaled = both(Unit::mul, e, x, {.scale = kHigh.scale, .shift = kHigh.shift - 1});
     Map output = values(op_.outputs[0], depth_);
     const ref::Range limits = ref::type_range(tensor.dtype);
@@ -98,7 +98,7 @@ class Maker {
     const Map sum = words(1), headroom = words(1);
     add({.unit = Unit::reduce_sum, .input = e, .output = sum});
     add({.unit = Unit::clz, .input = sum, .output = headroom});
-    // The sum as 2^right * (1 + rest), with the rest in 16 bits.
+    // Writes the sum as 2^right * (1 + rest), with the rest in 16 bits.
     const Map right = from(Unit::sub, 31, headroom);
     const Map above = both(Unit::sub, sum, from(Unit::shl, 1, right));
     const Map rest = with(Unit::shr, both(Unit::shl, above, headroom), 15);
@@ -126,7 +126,7 @@ class Maker {
     made.scratch_bytes = std::move(scratch_bytes_);
     return made;
   }
-  // Of the type of the input.
+  // A map with the input's type.
   Map values(ir::TensorId id, uint32_t depth) const {
     const uint64_t bytes = is_wide_ ? 2 : 1;
     return {.tensor = id,
@@ -155,7 +155,7 @@ class Maker {
     if (one.output.precision == hw::Precision::bits_32 && !one.table) one.least = INT16_MIN, one.most = INT16_MAX;
     operations_.push_back(std::move(one));
   }
-  // Columns are channels, of which a window takes all.
+  // Columns become channels, and a window covers all of them.
   Map add_largest(const Map& input) {
     const uint32_t bytes = input.elem_bytes();
     const Map largest = values(scratch(uint64_t{rows_} * bytes), 1);
@@ -167,7 +167,7 @@ class Maker {
     add(std::move(one));
     return largest;
   }
-  // Of a word and a constant, as int16.
+  // Combines a word and a constant, then looks the result up in a table, as int16.
   void add_looked_up(Unit unit, const Map& input, int32_t value, const Map& output, const ref::Int16Table& function) {
     add({.unit = unit,
          .input = input,
@@ -178,7 +178,7 @@ class Maker {
          .table = lines_of(function),
          .constant = value});
   }
-  // Differences are -255 to 0; the index of the table is of int8.
+  // Differences are -255 to 0; the index of the table is int8.
   Map exponential(const Map& input, const Map& largest, Table table) {
     Map out = words(depth_);
     out.zero_point = INT8_MAX;
@@ -192,7 +192,7 @@ class Maker {
     out.zero_point = 0;
     return out;
   }
-  // With a constant; of each row, or of `depth` channels.
+  // Combines with a constant; for each row, or for `depth` channels.
   Map with(Unit unit, const Map& input, int32_t value, uint32_t depth = 1, Scale scale = {}) {
     const Map out = words(depth);
     add({.unit = unit, .input = input, .input2 = constant(), .output = out, .scale = scale, .constant = value});
@@ -203,7 +203,7 @@ class Maker {
     add({.unit = unit, .input = input, .input2 = constant(), .output = out, .is_swapped = true, .constant = value});
     return out;
   }
-  // The second may have one channel for all of the first.
+  // The second operand may have one channel for all channels of the first.
   Map both(Unit unit, const Map& input, const Map& input2, Scale scale = {}) {
     const Map out = words(input.depth);
     add({.unit = unit, .input = input, .input2 = input2, .output = out, .scale = scale});

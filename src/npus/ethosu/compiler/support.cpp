@@ -40,7 +40,7 @@ Support for_another_chip(const hw::ChipRow& chip, const hw::PayloadConfig& confi
                      accelerator_of(config, hw::find_configuration(config)), chip.accelerator);
 }
 
-// Of a tensor that goes in or out: bytes of the arena.
+// Checks that an input or output is within the arena.
 Support in_arena(const ir::Graph& graph, ir::TensorId id, uint64_t arena_bytes) {
   const ir::Tensor& tensor = graph.tensor(id);
   if (!tensor.planned_at)
@@ -65,7 +65,7 @@ std::string accelerator_of(const hw::PayloadConfig& config, const hw::ChipRow* m
 
 namespace {
 
-// What Skillet compiles itself: all that the chip computes in blocks that its SHRAM has room for.
+// Operations that Skillet compiles itself: everything that the chip computes in blocks that fit in its SHRAM.
 Support supports_own(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   if (chip.generation() == hw::Generation::u85)
     return Support::no(Remedy::vendor_compiler,
@@ -142,7 +142,7 @@ Support supports_vela(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId 
     if (Support one = in_arena(graph, tensor, arena_bytes); !one.ok) return one;
   }
   Support taken = Support::yes();
-  taken.alone = true;  // others may need what it leaves in memory, at places that its own inputs take
+  taken.alone = true;  // other operations may need its results in memory, where its own inputs go
   return taken;
 }
 

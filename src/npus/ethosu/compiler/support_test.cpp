@@ -1,4 +1,4 @@
-// Every limit of what Skillet's own compiler takes, from both sides: what is just refused beside what is just taken.
+// Every limit of Skillet's own compiler, from both sides: the first refused value and the last accepted one.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -11,7 +11,7 @@ namespace {
 std::string tensor(int id, std::string_view type, std::string_view shape, double scale, std::string_view more = "") {
   return fmt::format("tensor {0} \"t{0}\" {1} {2} scale={3} zero=0{4}\n", id, type, shape, scale, more);
 }
-// One input and one output.
+// A graph with one input and one output.
 std::string single(std::string_view type, double from, double to, std::string_view op) {
   return fmt::format("{}{}inputs 0\noutputs 1\nop 0 {}\n", tensor(0, type, "1x2x2x4", from),
                      tensor(1, type, "1x2x2x4", to), fmt::format(fmt::runtime(op), "in=[0] out=[1]"));
@@ -35,7 +35,7 @@ std::string pool(std::string_view op, std::string_view type, int h, int w, std::
          fmt::format("inputs 0\noutputs 1\nop 0 {} in=[0] out=[1] padding={} filter_h={} filter_w={}\n", op, padding, h,
                      w);
 }
-// A kernel over the whole image, but for what `more` says.
+// A kernel over the whole image, with the changes in `more`.
 std::string conv(int kernel_h, int kernel_w, int in_h, int in_w, int out_h, int out_w, std::string_view more) {
   return tensor(0, "int8", fmt::format("1x{}x{}x1", in_h, in_w), 1) +
          tensor(1, "int8", fmt::format("1x{}x{}x1", kernel_h, kernel_w), 1, " const=zeros") +
@@ -61,7 +61,7 @@ struct Row {
 };
 constexpr const char* kSteep = "is too small for its inputs";
 
-// The factor of a result: 2^11 has 12 bits to the left of it.
+// The factor of a result: 2^11 shifts it left by 12 bits.
 const Row kFactors[] = {
     {single("int8", 0x1p19, 1, "QUANTIZE {}"), single("int8", 0x1p20, 1, "QUANTIZE {}"), kSteep},
     {single("int16", 0x1p11, 1, "QUANTIZE {}"), single("int16", 0x1p12, 1, "QUANTIZE {}"), kSteep},

@@ -8,7 +8,7 @@
 namespace skillet::npus::ethosu {
 namespace {
 
-// Specification, section 1.2: units in which banks are given out, and outputs that are computed at a time.
+// Specification, section 1.2: granularity of the allocation of banks, and size of an ublock.
 struct Granules {
   uint32_t macs, input, input32, sums, wide_sums, ublock_h, ublock_w;
 };
@@ -43,7 +43,7 @@ class Search {
         }
     return best_;
   }
-  // The smallest one needs the fewest banks.
+  // The smallest block needs the fewest banks.
   bool any() const {
     return depth_min() <= depth_max() && made(granules_.ublock_h, granules_.ublock_w, depth_min()).has_value();
   }
@@ -87,7 +87,7 @@ class Search {
     return tile;
   }
 
-  // What the bytes that are fetched cost, of each output.
+  // Cost of the fetched bytes per output.
   double cost_of(const Tile& tile) const {
     const Map &in = operation_.input, &out = operation_.output;
     const double elems = static_cast<double>(out.height) * out.width * out.depth;
@@ -107,14 +107,14 @@ class Search {
     return (inputs + weights) / elems;
   }
 
-  // False: it has no room, nor have wider ones.
+  // False if it does not fit; wider blocks do not fit either.
   bool consider(uint32_t h, uint32_t w, uint32_t d) {
     const auto tile = made(h, w, d);
     if (!tile) return false;
     const Map& in = operation_.input;
     double cost = cost_of(*tile);
     const double block = static_cast<double>(tile->input_width) * tile->input_height * tile->input_depth;
-    if (static_cast<double>(in.height) * in.width * in.depth < 2 * block) cost /= 2;  // all of it is there at once
+    if (static_cast<double>(in.height) * in.width * in.depth < 2 * block) cost /= 2;  // all of the input fits at once
     const double coverage =
         static_cast<double>(in.height) * in.width /
         (static_cast<double>(std::min(in.width, tile->input_width)) * std::min(in.height, tile->input_height));
@@ -136,7 +136,8 @@ class Search {
 
 }  // namespace
 
-// By which the multipliers are busier: 4 taps of 8 channels at a time, or one of 32; of 16 bits half of it.
+// The order that keeps the multipliers busier: 4 taps of 8 channels at a time, or one tap of 32; half of that for 16
+// bits.
 Traversal traversal_of(const Operation& operation) {
   if (operation.unit == Unit::depthwise) return Traversal::depthwise;
   const uint32_t depth = operation.input.depth, taps = operation.window.kernel_h * operation.window.kernel_w;

@@ -1,4 +1,4 @@
-// Blocks, beside those that are known of Vela (hardware specification, appendix B).
+// Blocks, compared with known ones of Vela (hardware specification, appendix B).
 #include "npus/ethosu/compiler/tile.h"
 
 #include <gtest/gtest.h>
@@ -99,7 +99,7 @@ const Case kCases[] = {
     {"sum", kLarge, Unit::add, {56, 56, 24}, {56, 56, 24}, 1, 1, false, {16, 32, 16}, {16, 32, 16}, 46, 18, 46},
     {"sum", kMiddle, Unit::add, {56, 56, 24}, {56, 56, 24}, 1, 1, false, {8, 32, 16}, {8, 32, 16}, 22, 10, 22},
     {"sum", kSmall, Unit::add, {56, 56, 24}, {56, 56, 24}, 1, 1, false, {4, 48, 16}, {4, 48, 16}, 16, 8, 16},
-    // A larger one than Vela's of the same cost: the table has the last two banks.
+    // Larger than Vela's block at the same cost: the table uses the last two banks.
     {"table", kSmall, Unit::average_pool, {28, 28, 64}, {28, 28, 64}, 1, 1, true, {9, 5, 16}, {9, 5, 16}, 4, 0, 6},
 };
 
@@ -128,7 +128,7 @@ TEST(EthosuTile, IsTheOneOfVela) {
   }
 }
 
-// Rows and columns alike: two pixels of each, and one that was there before the first.
+// Rows and columns: two pixels of each, and one before the first.
 TEST(EthosuTile, AnUpscaledImageIsReadHalfAsFar) {
   for (const auto& [upscale, size] :
        {std::pair{hw::Upscale::none, 10U}, {hw::Upscale::zeros, 5U}, {hw::Upscale::nearest, 6U}}) {

@@ -1,4 +1,4 @@
-// In which order a stream has weights (hardware specification, section 6.2).
+// The order of weights in a stream (hardware specification, section 6.2).
 #include <algorithm>
 
 #include "base/int_math.h"
@@ -9,7 +9,7 @@ namespace {
 
 constexpr uint32_t kInputUblock = 8, kSubkernel = 8;
 
-// Values in the order of a stream; zeros where the kernel or its channels end.
+// Writes values in the order of a stream, with zeros beyond the kernel or its channels.
 class OrderedWriter {
  public:
   OrderedWriter(const WeightOrder& order, const Weights& weights) : order_(order), weights_(weights) {}
@@ -26,7 +26,7 @@ class OrderedWriter {
   struct Taps {
     uint32_t y, x, height, width;
   };
-  // Of a block: how often each loop is run, and the values of one step.
+  // For a block: the count of each loop, and the number of values of one step.
   struct Sizes {
     uint32_t outer, outputs, taps, inner, step;
     size_t ublock;

@@ -1,7 +1,7 @@
-// A stream is cut into slices, each with parameters of its own: whether zeros are runs beside the weights or weights
-// themselves, which values have the short codes (the palette, most frequent first; behind it all values in order), and
-// how many bits of an index are its remainder. The cheapest parameters are found by counting bits; how bits lie is
-// written at the head of the simulator's decoder, and in the specification.
+// A stream is divided into slices, each with its own parameters: whether zeros are coded as runs or as weights, which
+// values have short codes (the palette, most frequent first; after it all values in order), and the number of remainder
+// bits of an index. The cheapest parameters are found by counting bits. The head of the simulator's decoder and the
+// specification describe the bit layout.
 #include "npus/ethosu/compiler/weights.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ constexpr uint32_t kEndOfStream = 7, kNoRuns = 6, kUncompressed = 7;
 constexpr uint32_t kRunBitsMax = 3, kRemainderBitsMax = 5, kPaletteMax = 32, kOffsetMax = 31;
 constexpr uint32_t kCodes = 512, kQuotientMax = 31, kTruncatedMax = 2;
 constexpr size_t kSliceMax = 32768;
-constexpr size_t kRunsFrom = 5;  // of so many weights one is a zero: runs of fewer cost more bits than they save
+constexpr size_t kRunsFrom = 5;  // with fewer zeros than one in this many weights, runs cost more bits than they save
 constexpr uint32_t kChunkBits = 12, kShortChunkBits = 8, kLongRemainder = 5, kWeightBitsMax = 16;
 constexpr int64_t kAhead = 8;
 constexpr size_t kStreamAlign = 16;
@@ -29,13 +29,13 @@ constexpr size_t kStreamAlign = 16;
 class BitWriter {
  public:
   explicit BitWriter(size_t bytes) { words_.reserve(bytes / sizeof(uint32_t)); }
-  // The lowest `count` bits, at most 32.
+  // Writes the lowest `count` bits, at most 32.
   void put(uint64_t value, uint32_t count) {
     held_ |= (value & ((uint64_t{1} << count) - 1)) << held_bits_;
     held_bits_ += count;
     if (held_bits_ >= 32) put_word();
   }
-  // With the end of the stream: ones.
+  // Appends the bytes and the end of the stream: ones.
   void append_to(Bytes& out) {
     put(kEndOfStream, 3);
     const uint32_t missing = align_up(held_bits_, 8U) - held_bits_;
@@ -48,7 +48,7 @@ class BitWriter {
   }
 
  private:
-  // Apart, so that put() is short enough to be inlined.
+  // A separate function, so that put() is short enough to be inlined.
   void put_word() {
     words_.push_back(static_cast<uint32_t>(held_));
     held_ >>= 32, held_bits_ -= 32;
@@ -59,7 +59,7 @@ class BitWriter {
   uint32_t held_bits_ = 0;
 };
 
-// What is coded: weights, and the zeros before the first and behind each one; runs is empty where zeros are weights.
+// Symbols to code: weights, and the zeros before the first and after each one; runs is empty if zeros are weights.
 struct Symbols {
   std::vector<uint16_t> codes;
   std::vector<uint32_t> runs;
@@ -68,13 +68,13 @@ struct Symbols {
 Symbols symbols_of(std::span<const int16_t> values) {
   Symbols out{.codes = std::vector<uint16_t>(values.size()), .runs = {}};
   for (size_t i = 0; i < values.size(); ++i) {
-    const int sign = values[i] >> 15;  // 0 or -1: without a branch, as signs cannot be foreseen
+    const int sign = values[i] >> 15;  // 0 or -1, without a branch: signs are unpredictable
     out.codes[i] = static_cast<uint16_t>(2 * ((values[i] ^ sign) - sign) - sign);
   }
   return out;
 }
 
-// The same with zeros as runs.
+// The same, with zeros as runs.
 Symbols with_runs(const Symbols& plain) {
   const std::vector<uint16_t>& codes = plain.codes;
   Symbols out{.codes = std::vector<uint16_t>(codes.size() + 1), .runs = std::vector<uint32_t>(codes.size() + 1)};
@@ -85,7 +85,7 @@ Symbols with_runs(const Symbols& plain) {
     count += code != 0 ? 1 : 0;
     run = code != 0 ? 0 : run + 1;
   }
-  if (count == 0 && !codes.empty()) {  // one weight there must be
+  if (count == 0 && !codes.empty()) {  // at least one weight is required
     out.runs[0] = run - 1;
     count = 1, run = 0;
   }
@@ -97,10 +97,10 @@ Symbols with_runs(const Symbols& plain) {
 struct Parameters {
   std::vector<uint16_t> palette;
   uint32_t offset = 0, entry_bits = 2;
-  uint32_t remainder_bits = kUncompressed;  // as the stream has it
+  uint32_t remainder_bits = kUncompressed;  // as coded in the stream
   bool truncated = false;
   uint32_t run_bits = kNoRuns;
-  uint64_t cost = UINT64_MAX;  // bits of the slice, about
+  uint64_t cost = UINT64_MAX;  // approximate bits of the slice
 
   bool uncompressed() const { return remainder_bits == kUncompressed; }
   bool has_runs() const { return run_bits != kNoRuns; }
@@ -113,14 +113,14 @@ struct Parameters {
 constexpr uint64_t kHeaderBits = 3 + 15 + 3 + 1 + 1 + 5 + 5 + 3;
 uint32_t bits_of(uint32_t largest) { return std::max(2U, static_cast<uint32_t>(std::bit_width(largest))); }
 
-// How often each code is there, by how often.
+// Count of each code, and the codes by count.
 struct Histogram {
   std::array<uint32_t, kCodes> counts{};
-  std::vector<uint16_t> by_count;  // codes that are there, most frequent first
+  std::vector<uint16_t> by_count;  // codes that occur, most frequent first
   uint64_t total = 0;
 
   explicit Histogram(std::span<const uint16_t> codes) : total(codes.size()) {
-    // In two tables, as the next code is often the same one.
+    // Uses two tables, because the next code is often the same.
     std::array<uint32_t, kCodes> others{};
     for (size_t i = 0; i + 1 < codes.size(); i += 2) ++counts[codes[i]], ++others[codes[i + 1]];
     if (is_odd(codes.size())) ++counts[codes.back()];
@@ -131,13 +131,13 @@ struct Histogram {
   }
 };
 
-// Of indices, by how many are below each one.
+// For each index, the number of values below it.
 using Below = std::array<uint32_t, kCodes + 1>;
 
-// The best way to code indices up to `largest`; fills remainder_bits, truncated and cost.
+// Finds the cheapest code for indices up to `largest`; sets remainder_bits, truncated and cost.
 void choose_code(const Below& below, uint32_t largest, uint64_t total, Parameters& out) {
   out.remainder_bits = kUncompressed, out.truncated = false, out.cost = UINT64_MAX;
-  // As they are: all in the palette, or none is.
+  // Uncompressed: all codes are in the palette, or none.
   if (out.palette.empty() || largest < out.palette.size()) out.cost = total * out.width();
   for (uint32_t bits = 0; bits <= kRemainderBitsMax; ++bits) {
     const uint32_t quotient_max = largest >> bits;
@@ -150,7 +150,7 @@ void choose_code(const Below& below, uint32_t largest, uint64_t total, Parameter
   }
 }
 
-// With the `entries` most frequent codes in the palette; `direct`: how often each of the others is there.
+// Parameters with the `entries` most frequent codes in the palette; `direct`: counts of the other codes.
 std::optional<Parameters> with_palette(const Histogram& histogram, std::span<const uint32_t> direct, uint32_t entries) {
   Parameters out;
   out.palette.assign(histogram.by_count.begin(), histogram.by_count.begin() + entries);
@@ -161,7 +161,7 @@ std::optional<Parameters> with_palette(const Histogram& histogram, std::span<con
     largest_entry = std::max<uint32_t>(largest_entry, out.palette[i]);
   }
   const uint32_t in_palette = below[entries];
-  if (entries == 1) out.palette.push_back(out.palette[0]), entries = 2;  // a palette of one cannot be written
+  if (entries == 1) out.palette.push_back(out.palette[0]), entries = 2;  // a palette of one entry cannot be written
   below[entries] = in_palette;
   const auto is_there = [](uint32_t count) { return count != 0; };
   const auto first = std::ranges::find_if(direct, is_there);
@@ -191,7 +191,7 @@ void choose_runs(std::span<const uint32_t> runs, Parameters& out) {
   out.cost += best;
 }
 
-// `symbols` of one slice.
+// Parameters for the symbols of one slice.
 Parameters parameters_of(std::span<const uint16_t> codes, std::span<const uint32_t> runs) {
   const Histogram histogram(codes);
   const auto distinct = static_cast<uint32_t>(histogram.by_count.size());
@@ -207,19 +207,19 @@ Parameters parameters_of(std::span<const uint16_t> codes, std::span<const uint32
   return best;
 }
 
-// A weight as the stream has it: its quotient as codes of 0, 1 and 2, in two bits each (one for 0), and its remainder.
+// A weight in the stream: its quotient as codes 0, 1 and 2, with two bits each (one for 0), and its remainder.
 struct CodedWeight {
-  uint16_t first = 0;   // by code: whether it is not 0
-  uint16_t second = 0;  // by code that is not 0: whether it is 2
+  uint16_t first = 0;   // bit i: code i is not 0
+  uint16_t second = 0;  // bit i: the i-th code that is not 0 is 2
   uint8_t codes = 1, seconds = 0;
   uint16_t remainder = 0;
 };
 
-// Quotients beyond two are twos and the rest; of truncated ones there is one code.
+// Quotients above two are several twos and the rest; truncated ones have a single code.
 CodedWeight coded_weight(uint32_t index, const Parameters& parameters) {
   CodedWeight out{.remainder = static_cast<uint16_t>(index & ((1U << parameters.width()) - 1))};
   if (parameters.uncompressed()) return out;
-  const uint32_t quotient = std::min(index >> parameters.remainder_bits, kQuotientMax);  // of those that are there
+  const uint32_t quotient = std::min(index >> parameters.remainder_bits, kQuotientMax);  // largest quotient that occurs
   const uint32_t twos = parameters.truncated ? (quotient == 2 ? 1 : 0) : quotient / 2;
   const uint32_t ones = (1U << twos) - 1;
   const bool is_closed = parameters.truncated && twos != 0;
@@ -230,12 +230,12 @@ CodedWeight coded_weight(uint32_t index, const Parameters& parameters) {
   return out;
 }
 
-// Bits of all weights of a slice, one behind the other.
+// Bits of all weights of a slice, concatenated.
 class BitList {
  public:
   explicit BitList(size_t most) : bytes_(std::make_unique_for_overwrite<uint8_t[]>(most / 8 + 2 * sizeof(uint64_t))) {}
 
-  // At most 32.
+  // At most 32 bits.
   uint64_t take(uint32_t count) {
     const uint64_t value = load_le<uint64_t>(&bytes_[taken_ / 8]) >> taken_ % 8;
     taken_ += count;
@@ -248,13 +248,13 @@ class BitList {
   size_t taken_ = 0;
 };
 
-// Apart from the list, so that it is in registers.
+// Separate from the list, so that its fields are in registers.
 class BitFiller {
  public:
   explicit BitFiller(BitList& list) : at_(list.bytes_.get()) {}
   ~BitFiller() { store_le(at_, held_); }
 
-  // `value` has no more bits than that, at most 16.
+  // `value` has at most `count` bits, and `count` is at most 16.
   void put(uint64_t value, uint32_t count) {
     held_ |= value << held_bits_;
     held_bits_ += count;
@@ -275,7 +275,7 @@ constexpr auto kOnes = [] {
   return out;
 }();
 
-// Writes one slice as the decoder reads it: quotients of a chunk, then remainders of the chunk before.
+// Writes one slice in the order of the decoder: quotients of a chunk, then remainders of the chunk before.
 class SliceWriter {
  public:
   SliceWriter(BitWriter& bits, const Parameters& parameters, std::span<const uint16_t> codes,
@@ -307,7 +307,7 @@ class SliceWriter {
     bits_.put(codes_.size() - 1, 15);
     bits_.put(parameters_.remainder_bits, 3);
     bits_.put(parameters_.truncated ? 1 : 0, 1);
-    bits_.put(1, 1);  // a palette of its own
+    bits_.put(1, 1);  // a new palette
     bits_.put(parameters_.offset, 5);
     bits_.put(parameters_.palette.empty() ? 0 : parameters_.palette.size() - 1, 5);
     bits_.put(parameters_.entry_bits - 2, 3);
@@ -332,11 +332,11 @@ class SliceWriter {
       second.put(weight.second, weight.seconds);
       remainders.put(weight.remainder, width);
     }
-    first.put(0, kChunkBits);  // behind the last weight there are zeros
+    first.put(0, kChunkBits);  // zeros follow the last weight
     ends.put((1U << kChunkBits) - 1, kChunkBits);
   }
 
-  // Writes the first bits of a chunk, and says how many second ones it has.
+  // Writes the first bits of a chunk and returns the number of second bits.
   uint32_t send_weight_chunk() {
     if (parameters_.uncompressed()) {
       weights_sent_ += parameters_.width() > kLongRemainder ? kShortChunkBits : kChunkBits;
@@ -370,20 +370,20 @@ class SliceWriter {
   uint32_t width_ = parameters_.width();
   std::span<const uint16_t> codes_;
   std::span<const uint32_t> runs_;
-  // Of all weights: codes, where a weight ends among them, and the second bits of these.
+  // For all weights: first bits of the codes, marks of the last code of each weight, and second bits.
   BitList first_{0}, ends_{0}, second_{0}, remainders_{0};
   uint32_t run_ones_ = 0;
-  // Symbols whose quotients, and whose remainders, are written.
+  // Number of symbols whose quotients (sent) and remainders (done) are written.
   size_t weights_sent_ = 0, weights_done_ = 0, runs_sent_ = 0, runs_done_ = 0;
 };
 
 struct Slice {
-  size_t first = 0, count = 0;  // of the codes
+  size_t first = 0, count = 0;  // range of codes
   std::vector<uint32_t> runs;
   Parameters parameters;
 };
 
-// Of all values, in the fewest slices.
+// Divides all values into the fewest slices.
 std::vector<Slice> slices_of(const Symbols& symbols) {
   std::vector<Slice> out;
   for (size_t first = 0; first < symbols.codes.size(); first += kSliceMax) {
@@ -392,7 +392,7 @@ std::vector<Slice> slices_of(const Symbols& symbols) {
     if (!symbols.runs.empty()) {
       slice.runs.assign(symbols.runs.begin() + static_cast<int64_t>(first),
                         symbols.runs.begin() + static_cast<int64_t>(first + slice.count + 1));
-      if (first != 0) slice.runs[0] = 0;  // stands behind the slice before
+      if (first != 0) slice.runs[0] = 0;  // written after the slice before
     }
     slice.parameters = parameters_of(std::span(symbols.codes).subspan(first, slice.count), slice.runs);
     out.push_back(std::move(slice));

@@ -1,4 +1,4 @@
-// How the chips of npus/ethosu show to the kernel driver ethosu, and what that asks of their streams.
+// How chips of npus/ethosu identify themselves to the kernel driver ethosu, and how that checks their streams.
 #include "kernels/ethosu/fake/identity.h"
 #include "npus/ethosu/hw/kernel_rules.h"
 
@@ -7,9 +7,9 @@ namespace {
 
 namespace hw = ::skillet::ethosu::hw;
 
-constexpr uint32_t kId = 0x10066001;         // as Vela gives it: architecture 1.0.6
-constexpr uint32_t kIdU85 = 0x20007000;      // the same of 2.0.0
-constexpr uint32_t kSramBytes = 384 * 1024;  // of boards there are other sizes, and none
+constexpr uint32_t kId = 0x10066001;         // as in Vela: architecture 1.0.6
+constexpr uint32_t kIdU85 = 0x20007000;      // the same for 2.0.0
+constexpr uint32_t kSramBytes = 384 * 1024;  // some boards have other sizes, or none
 constexpr std::string_view kNoDriver =
     "the mainline kernel drives Ethos-U65 and U85 only; it stands behind their driver";
 

@@ -30,7 +30,7 @@ constexpr std::array kChips = {
 #undef CHIP
 };
 
-// Codes that Ethos-U85 has no command for.
+// Codes without a command on Ethos-U85.
 constexpr uint32_t kRemoved[] = {IfmIbEnd::kAddress, ParallelMode::kAddress, Ifm2Scalar::kAddress,
                                  Ifm2IbStart::kAddress};
 

@@ -8,16 +8,16 @@
 namespace skillet::ethosu::hw {
 namespace {
 
-constexpr uint32_t kBrick = 16;  // channels of nhcwb16 that lie together
-constexpr uint32_t kIrq = 1;     // a command that no row has, as nobody may send it
+constexpr uint32_t kBrick = 16;  // contiguous channels of nhcwb16
+constexpr uint32_t kIrq = 1;     // a command without a row, as it must not be sent
 constexpr uint32_t kReservedControl = 0x8000;
 
 // The registers of each operand have the same members.
 template <typename Region, typename Precision, typename Width0, typename Height0, typename Height1, typename StrideX,
           typename StrideY, typename StrideC, typename Base0, typename Base1, typename Base2, typename Base3>
 struct Operand {
-  // Highest byte, plus 1, that the elements at the corners of [0, y] x [0, x] x [0, c] have; unsigned, as the kernel
-  // computes: a negative stride is a huge one.
+  // End of the highest element among the corners of [0, y] x [0, x] x [0, c], in bytes. Unsigned, like in the kernel: a
+  // negative stride is a huge one.
   static Result<uint64_t> end_of(const Registers& registers, uint64_t y, uint64_t x, uint64_t c) {
     const auto precision = registers.get<Precision>();
     if (precision.format > Format::nhcwb16)
@@ -87,7 +87,7 @@ class Checker {
     const uint32_t code = code_of(words[0]);
     if ((words[0] & (kReservedMask | kReservedControl)) != 0 || code == kIrq || (command == nullptr && starts(code)))
       return error(ErrorCode::malformed, "0x{:08x} is no command that may be sent", words[0]);
-    if (command == nullptr) return {};  // a register that nothing here reads
+    if (command == nullptr) return {};  // a register that is not used here
     const std::array<uint32_t, 2> payload = {words[0] & ~(kCodeMask | kReservedMask), words.size() == 2 ? words[1] : 0};
     if (!starts(code)) {
       registers_.set(*command, payload);
@@ -124,7 +124,7 @@ class Checker {
   void use_stream(uint32_t region) {
     use(region, registers_.get<Base>().value + registers_.get<Length>().value, false);
   }
-  // Of the second core's: both registers or none.
+  // For the second core's streams: both registers are set, or none.
   template <typename Base, typename Length>
   void use_second_stream(uint32_t region) {
     if (registers_.has<Base>() || registers_.has<Length>()) use_stream<Base, Length>(region);
@@ -144,7 +144,7 @@ class Checker {
     if (!is_u85_) use_second_stream<Scale1Base, Scale1Length>(region);
   }
 
-  // That the driver counts no memory for values that are chained, or that are no map, is an assumption.
+  // Assumption: the driver counts no memory for values that are chained, or that are not a map.
   template <typename PrecisionOfU85>
   bool has_memory() const {
     const Storage storage = is_u85_ ? registers_.get<PrecisionOfU85>().storage : Storage::tiles_2x2;
@@ -168,7 +168,8 @@ class Checker {
                                          true);
   }
 
-  // The last row or column that is read. Kernels are dilated already, and once more here, as the kernel does it.
+  // The last row or column that is read. Kernel sizes are already dilated and are dilated again here, as the kernel
+  // does.
   static Result<uint64_t> last(std::string_view what, uint32_t outputs, uint32_t stride, uint32_t kernel,
                                uint32_t dilation, uint32_t pads) {
     const int64_t at = (int64_t{outputs} - 1) * stride + (int64_t{kernel} - 1) * dilation - pads;
@@ -192,7 +193,7 @@ class Checker {
   Result<void> elementwise(ElementwiseMode mode) {
     const uint64_t y = registers_.get<OfmHeightM1>().value - 1, x = registers_.get<OfmWidthM1>().value - 1,
                    c = registers_.get<OfmDepthM1>().value - 1;
-    // That the first operand's broadcast counts as the second's does is an assumption.
+    // Assumption: the first operand's broadcast counts like the second's.
     const auto first = is_u85_ ? registers_.get<IfmBroadcast>() : IfmBroadcast{};
     if (!first.scalar)
       SK_TRY((use_map<Ifm, IfmPrecisionU85>(first.height ? 0 : y, first.width ? 0 : x, first.depth ? 0 : c, false)));

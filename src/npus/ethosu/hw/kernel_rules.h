@@ -1,6 +1,6 @@
-// What Linux's driver ethosu makes of a stream of commands before it takes it (hardware specification, section 2.3):
-// whether it is refused, and how much of each region it counts as used. A shared fact: the compiler gives the kernel
-// buffers of that size, the emulated kernel driver asks for them.
+// Linux's driver ethosu's check of a stream of commands (hardware specification, section 2.3): whether it refuses the
+// stream, and how much of each region it counts as used. Shared: the compiler allocates buffers of that size, the
+// emulated kernel driver requires them.
 // Called by npus/ethosu/compiler and npus/ethosu/fake.
 // Must not know: what an operation computes.
 #pragma once
@@ -17,7 +17,7 @@ struct StreamNeeds {
   std::array<bool, kRegions> writes{};
 };
 
-// Error malformed: the kernel refuses it; the text says where and why.
+// Error malformed: the kernel refuses the stream; the text gives the place and the reason.
 Result<StreamNeeds> needs_of(std::span<const uint32_t> stream, Generation generation = Generation::u5x);
 
 }  // namespace skillet::ethosu::hw

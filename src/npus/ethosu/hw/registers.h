@@ -1,4 +1,4 @@
-// Registers: what commands have set, until they set it anew; read as the structs of the rows.
+// Registers: the values that commands have set most recently, read as the structs of the rows.
 // Called by npus/ethosu/sim and kernel_rules.cpp, which both follow a stream command by command.
 // Must not know: what the values mean.
 #pragma once
@@ -22,14 +22,14 @@ class Registers {
   bool has() const {
     return values_[index<T>()].is_set;
   }
-  // Zeros where no command has set it; missing() then names it.
+  // Zeros if no command has set the register; take_missing() then returns its name.
   template <typename T>
   T get() const {
     const Value& value = values_[index<T>()];
     if (!value.is_set && missing_ == nullptr) missing_ = T::descriptor().name;
     return bits::read<T>(value.words);
   }
-  // What get() asked for in vain since the last call, once.
+  // The first unset register that get() read since the last call, or null.
   const char* take_missing() { return std::exchange(missing_, nullptr); }
 
  private:

@@ -9,9 +9,8 @@ namespace {
 
 constexpr int64_t kSubkernel = 8, kBrick = 16, kRecordBytes = 10, kAxiBytes = 64, kRecordBurst = 256;
 
-// Cycles of the output unit for an element: of functions of 32 bits with one operand or two, of products of 32 bits,
-// of other products and sums of 40 bits, of sums, of largest values, of the rest; then of tables, of clamps. Rows are
-// of one core.
+// Cycles of the output unit per element: for 32-bit functions with one operand or two, 32-bit products, other products
+// and 40-bit sums, sums, largest values, the rest; then for tables and clamps. Rows are for one core.
 struct OutputRates {
   int64_t macs;
   double one_operand, two_operands, wide_product, product, sum, largest, rest, table, clamp;
@@ -82,7 +81,7 @@ class Pricing {
     return std::max(cycles, function) / chip_.cores;
   }
 
-  // Of a block.
+  // Cycles for a block.
   double mac_cycles() const {
     const bool is_dense = op_.kind == Kind::depth_first || op_.kind == Kind::part_kernel;
     const bool is_line = is_dense && row_.ublock_h == 2 && op_.output.size.height == 1 && op_.kernel_h == 1 &&
@@ -131,7 +130,7 @@ class Pricing {
     const double used = std::clamp(static_cast<double>(burst), 1.0, memory.burst_bytes);
     return bytes * memory.burst_bytes / used / memory.bytes;
   }
-  // Of the input of a block.
+  // Cycles to read the input of a block.
   double read_cycles(const Side& side) const {
     const Size part = {std::min(input_block_.height, side.size.height), std::min(input_block_.width, side.size.width),
                        std::min(input_block_.depth, side.size.depth)};
@@ -179,7 +178,7 @@ class Pricing {
   const OutputRates& row_;
   const Rates& rates_;
   const Operation& op_;
-  Size input_block_, block_;  // block_: within the output
+  Size input_block_, block_;  // block_: clipped to the output
   int64_t planes_ = 1, blocks_ = 1;
 };
 

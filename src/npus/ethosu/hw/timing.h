@@ -1,7 +1,7 @@
-// The one cost model of the family: what an operation of a stream takes (hardware specification, section 10.5). It is
-// the estimate of the compilers: nobody has measured a chip.
-// Called by npus/ethosu/sim/timing.cpp (operations of streams); the compiler may ask it for what it has not written
-// yet. Must not know: registers, graphs, what is computed.
+// The one cost model of the family: predicts the time of an operation of a stream (hardware specification, section
+// 10.5). It is the compilers' estimate: no chip was measured.
+// Called by npus/ethosu/sim/timing.cpp (operations of streams); the compiler may use it for operations that are not
+// encoded yet. Must not know: registers, graphs, what is computed.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ namespace skillet::ethosu::timing {
 enum Memory : uint8_t { kSram, kDram, kMemories };
 
 struct MemoryRates {
-  double bytes = 8;  // a cycle
+  double bytes = 8;  // per cycle
   double burst_bytes = 32, read_cycles = 32, write_cycles = 32;
 };
 using Rates = std::array<MemoryRates, kMemories>;
@@ -31,7 +31,7 @@ constexpr bool has_weights(Kind kind) { return kind <= Kind::depthwise; }
 constexpr bool sums_channels(Kind kind) {
   return kind == Kind::depth_first || kind == Kind::part_kernel || kind == Kind::reduce_sum;
 }
-// What results go through.
+// Kind of arithmetic of the output unit.
 enum class Output : uint8_t { other, product, sum, one_operand };
 enum class Function : uint8_t { none, clamp, table };
 
@@ -45,9 +45,9 @@ struct Side {
 
 struct Operation {
   Kind kind = Kind::depth_first;
-  Output arithmetic = Output::other;  // of element-wise ones
+  Output arithmetic = Output::other;  // for elementwise operations
   Function function = Function::none;
-  bool has_wide_sums = false;  // of 40 bits
+  bool has_wide_sums = false;  // 40 bits
   Side input, input2, output;
   bool has_input2 = false;
   Size block;                              // of the output
@@ -61,7 +61,7 @@ struct Operation {
 };
 
 struct Cost {
-  double cycles = 0;                     // of the chip, whatever the memories take
+  double cycles = 0;                     // of the chip, without memory limits
   double mac_cycles = 0, ao_cycles = 0;  // of its units
   std::array<double, kMemories> read_bytes{}, written_bytes{};
 
@@ -72,7 +72,7 @@ struct Cost {
 
 Cost cost_of(const hw::ChipRow& chip, const Rates& rates, const Operation& operation);
 
-// What is read for a block of the output.
+// The input block that a block of the output reads.
 Size input_block(const hw::ChipRow& chip, const Operation& operation);
 
 }  // namespace skillet::ethosu::timing

@@ -1,4 +1,4 @@
-// Scaling and rounding of the NPU: the one place that knows the rules (hardware specification, sections 4.6 and 8.2).
+// Scaling and rounding of the NPU, implemented only here (hardware specification, sections 4.6 and 8.2).
 // Called by the files of npus/ethosu/sim.
 // Must not know: registers, memory.
 #pragma once
@@ -18,14 +18,14 @@ struct Scale {
   uint32_t shift = 0;  // 0 to 63
 };
 
-// What no register holds comes from damaged scales alone; so limited, two of them can be added in 64 bits.
+// Only damaged scales give values that no register holds. They are limited so that the sum of two fits 64 bits.
 constexpr int64_t limited(__int128 value) {
   constexpr __int128 kMost = (__int128{1} << 62) - 1;
   return static_cast<int64_t>(std::clamp(value, -kMost, kMost));
 }
 
-// value * scale / 2^shift, rounded. `twice`: TFLite's double rounding, of operands that stand `operand_bits` to the
-// left; 0: of results.
+// value * scale / 2^shift, rounded. `twice`: TFLite's double rounding, for operands shifted left by `operand_bits`; 0:
+// for results.
 constexpr int64_t rescale(int64_t value, Scale by, hw::Rounding rounding, uint32_t operand_bits = 0) {
   using Wide = __int128;
   const Wide half = by.shift > 0 ? Wide{1} << (by.shift - 1) : Wide{0};
@@ -39,7 +39,7 @@ constexpr int64_t rescale(int64_t value, Scale by, hw::Rounding rounding, uint32
   return limited((Wide{value} * by.scale + round) >> by.shift);
 }
 
-// The scale that divides a sum of `count` values, half away from zero.
+// The scale that divides a sum of `count` values, rounding half away from zero.
 constexpr Scale scale_of_average(uint32_t count) {
   const auto bits = static_cast<uint32_t>(std::bit_width(count - 1));
   const uint64_t least = (uint64_t{1} << (31 + bits)) + (uint64_t{1} << bits);

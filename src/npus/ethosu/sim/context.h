@@ -1,4 +1,4 @@
-// Context: all that an operation reads and may touch, and how much of the host's time its job may still take.
+// Context: everything that an operation reads and may access, and the remaining limit of its job's computation.
 // Called by the files of npus/ethosu/sim.
 // Must not know: the stream, what is computed.
 #pragma once
@@ -15,15 +15,15 @@ namespace skillet::sim::ethosu {
 
 using hw::Registers;
 
-// Products and elements that a job may still take: a network of few commands and few constants needs few of them, so
-// that a stream that somebody forged ends within seconds.
+// Remaining limit of products and elements of a job. A network with few commands and constants needs few, so a forged
+// stream ends within seconds.
 class Work {
  public:
-  // `file_bytes`: of commands and constants.
+  // `file_bytes`: size of commands and constants.
   Work(uint64_t file_bytes, uint64_t most)
       : file_bytes_(file_bytes), left_(std::min(most, (file_bytes + kLeastBytes) * kWorkOfByte)) {}
 
-  // The product of `factors`. Error: more than is left, or the program was asked to end.
+  // Spends the product of `factors`. Error: it exceeds the limit, or the program was asked to stop.
   Result<void> spend(std::initializer_list<uint64_t> factors) {
     unsigned __int128 count = 1;
     for (const uint64_t factor : factors) count = std::min<unsigned __int128>(count * factor, UINT64_MAX);
@@ -40,10 +40,10 @@ class Work {
   static constexpr uint64_t kLeastBytes = 1024, kWorkOfByte = uint64_t{1} << 20;
   uint64_t file_bytes_, left_;
 };
-// What it takes to begin a run of products or elements, in products: short runs take that long.
+// Cost of starting a run of products or elements, in products: it dominates short runs.
 constexpr uint64_t kRunWork = 8;
 
-// Results that go from operation to operation and not through memory, by number; of Ethos-U85.
+// Results passed between operations without memory, by number; only on Ethos-U85.
 using Chains = std::array<std::vector<int32_t>, hw::kRegions>;
 
 struct Context {

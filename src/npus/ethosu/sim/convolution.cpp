@@ -15,7 +15,7 @@ struct Channel {
   Scale scale;
 };
 
-// A core's streams: every `cores`-th channel from `first` on.
+// A core's streams, with every `cores`-th channel from `first` on.
 struct Streams {
   uint32_t first = 0, cores = 1;
   uint64_t weight_base = 0, weight_bytes = 0, scale_base = 0, scale_bytes = 0;
@@ -37,7 +37,7 @@ class Convolution {
     SK_TRY(context_.quirks.hang_if(QuirkName::wide_sums_hang, is_wide()));
     SK_TRY(context_.quirks.hang_if(QuirkName::ones_hang, is_of_ones()));
     std::vector<int32_t> results(static_cast<size_t>(output.elems()));
-    // Bytes and their zero points keep sums of products of 9 bits within 32 bits for some while.
+    // With bytes and their zero points, sums of up to 2^14 products of 9 bits fit 32 bits.
     const bool is_small = input_.precision == hw::Precision::bits_8 && input_.zero_point >= -128 &&
                           input_.zero_point <= 255 && windows_.taps() * input_.depth < (1U << 14);
     if (is_small)
@@ -212,7 +212,8 @@ class Convolution {
     return read_records_u85();
   }
 
-  // All streams have one of records: of sums of 32 bits a bias of 32 and a scale of 31, of others 48 and 15.
+  // All streams share one list of records. For 32-bit sums a record has a 32-bit bias and a 31-bit scale, for others 48
+  // and 15.
   Result<void> read_records_u85() {
     const Registers& registers = context_.registers;
     const uint32_t outputs = output_.map().depth;

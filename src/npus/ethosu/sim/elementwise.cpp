@@ -6,7 +6,7 @@ namespace {
 
 using hw::ElementwiseMode;
 
-// An operand's values; of a constant there are none.
+// An operand's values; empty for a constant.
 struct Values {
   Operand operand;
   std::vector<int32_t> values;
@@ -83,7 +83,7 @@ class Elementwise {
     return is_cut ? static_cast<int32_t>(static_cast<uint32_t>(exact)) : exact;
   }
 
-  // Of U55 and U65 the scale of the output is that of values below zero; U85 has one for each side.
+  // On U55 and U65 the output's scale applies to values below zero; U85 has one scale for each sign.
   int64_t leaky(int64_t value) const {
     if (!first_.operand.rule.is_scaled) return value >= 0 ? value : scaled(value);
     return scaled(value >= 0 ? first_.ruled(value) : second_.ruled(value));

@@ -19,7 +19,7 @@ class EthosU final : public Device {
     SK_TRY_ASSIGN(const auto stream, words_of(job));
     if (job.sram_bytes > kSramMax)
       return error(ErrorCode::fault, "{} bytes on the chip are more than any chip has", job.sram_bytes);
-    // What an earlier job left there is nothing to rely on.
+    // The contents that an earlier job left there are undefined.
     std::vector<uint8_t> sram(static_cast<size_t>(job.sram_bytes), kStale);
     SK_TRY_ASSIGN(Regions regions, Regions::find(job.slots, memory, sram));
     const Work work(stream.size_bytes() + regions.constant_bytes(), work_);
@@ -43,7 +43,7 @@ std::unique_ptr<Device> make_simulator(const hw::ChipRow& chip, uint64_t work) {
   return std::make_unique<EthosU>(chip, work, QuirkSet());
 }
 
-// For Ethos-U85 others compile: no program of ours rests on an assumption there.
+// Vela compiles for Ethos-U85: no program of ours stands on an assumption there.
 std::vector<Quirk> quirks(std::string_view chip) {
   const hw::ChipRow* const row = hw::find_chip(chip);
   if (row == nullptr || row->generation() == hw::Generation::u85) return {};

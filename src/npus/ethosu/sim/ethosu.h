@@ -1,5 +1,5 @@
-// make_simulator(): a simulated chip whose jobs may take so much work at most; simulator_of() gives one that takes what
-// networks need. Called by ethosu.cpp, tests and the fuzz target. Must not know: how commands run.
+// make_simulator(): a simulated chip with a limit of the work of a job; simulator_of() uses the limit that networks
+// need. Called by ethosu.cpp, tests and the fuzz target. Must not know: how commands run.
 #pragma once
 
 #include <memory>

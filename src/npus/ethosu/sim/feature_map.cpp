@@ -5,9 +5,9 @@
 namespace skillet::sim::ethosu {
 namespace {
 
-constexpr uint32_t kBrick = 16;                    // channels of nhcwb16 that lie together
-constexpr uint64_t kChainMax = uint64_t{1} << 24;  // the same of a value that is chained
-constexpr uint64_t kElemsMax = uint64_t{1} << 26;  // of one operand: what a stream may ask of the host
+constexpr uint32_t kBrick = 16;                    // contiguous channels of nhcwb16
+constexpr uint64_t kChainMax = uint64_t{1} << 24;  // the same for a chained value
+constexpr uint64_t kElemsMax = uint64_t{1} << 26;  // per operand: limits the host memory that a stream can claim
 
 int64_t sign_extended(uint64_t value, uint32_t bits) {
   return static_cast<int64_t>(value << (64 - bits)) >> (64 - bits);
@@ -61,7 +61,7 @@ void store_elem(uint8_t* at, const FeatureMap& map, int32_t value) {
   }
 }
 
-// Channels [c, c + returned) of (y, x) lie together.
+// Channels [c, c + returned) of (y, x) are contiguous.
 uint32_t run_of(const FeatureMap& map, uint32_t c) {
   return map.format == hw::Format::nhwc ? map.depth : std::min(kBrick - c % kBrick, map.depth - c);
 }
@@ -82,7 +82,7 @@ Place place_of(const FeatureMap& map, uint32_t y, uint32_t x, uint32_t c) {
   return {tile, base + int64_t{c / kBrick} * map.stride_c + (column * kBrick + c % kBrick) * map.elem_bytes()};
 }
 
-// Before anything is done for its elements: those of a tile do not lie on one another.
+// Checks the size first: elements of a tile do not overlap.
 Result<void> begin(const FeatureMap& map, Context& context) {
   const uint64_t region_bytes = context.regions.bytes_of(map.region);
   if (region_bytes > 0 && map.elems() * map.elem_bytes() > region_bytes * map.bases.size())
@@ -92,8 +92,8 @@ Result<void> begin(const FeatureMap& map, Context& context) {
   return context.work.spend({map.height, map.width, map.depth + kRunWork * runs});
 }
 
-// Calls `move(bytes, index of the first element, count)` for each run. Returns the bytes that it touched, by tile:
-// tiles may lie far apart.
+// Calls `move(bytes, index of the first element, count)` for each run. Returns the accessed bytes by tile, as tiles may
+// be far apart.
 template <typename Move>
 Result<std::vector<Range>> for_each_run(const FeatureMap& map, Context& context, bool writes, const Move& move) {
   SK_TRY(begin(map, context));
@@ -120,7 +120,7 @@ Result<std::vector<Range>> for_each_run(const FeatureMap& map, Context& context,
   return touched;
 }
 
-// What an operation before left there.
+// Values that the previous operation left in a chain.
 Result<std::vector<int32_t>> chained(const FeatureMap& map, Context& context) {
   SK_TRY(context.work.spend({map.elems()}));
   const std::vector<int32_t>& values = context.chains[map.region];
@@ -190,7 +190,7 @@ Result<void> store(const FeatureMap& map, const std::vector<int32_t>& values, Co
     for (uint32_t i = 0; i < count; ++i) store_elem(bytes.data() + i * map.elem_bytes(), map, values[index + i]);
   };
   SK_TRY_ASSIGN(const std::vector<Range> touched, for_each_run(map, context, true, give));
-  // A block's rows are written in any order. Tiles beside each other share lines of memory.
+  // Rows of a block are written in any order. Tiles side by side share lines of memory.
   const bool has_rows_alone = map.width <= map.width0 && touched.size() == 2;
   if (has_rows_alone && touched[0].begin < touched[1].end && touched[1].begin < touched[0].end)
     return error(ErrorCode::fault, "{}: its rows from {} on lie on earlier ones", map.name, map.height0);

@@ -5,7 +5,7 @@
 namespace skillet::sim::ethosu {
 namespace {
 
-// The value of a table of steps of 2^bits at `at`, times 2^bits.
+// Interpolates in a table with steps of 2^bits; the result is the value times 2^bits.
 int64_t on_line(int64_t at, int bits, int64_t beyond) {
   const int64_t i = at >> bits;
   if (i >= 255) return beyond;

@@ -40,7 +40,7 @@ Result<hw::Rounding> rounding_of(hw::RoundingU85 mode, std::string_view field) {
   return not_modelled(field, mode);
 }
 
-// Tables: the type of the index, the width of a result.
+// Sets the activation. A table defines the type of its index and the width of a result.
 Result<void> set_activation(const hw::ActivationU85& activation, const FeatureMap& output, OutputRules& out) {
   using Function = hw::ActivationFunction;
   struct Table {
@@ -81,7 +81,7 @@ Result<OutputRules> rules_u85(const Registers& registers, const FeatureMap& outp
   const auto scale = registers.get<hw::OfmScaleU85>();
   if (scale.double_round != 0) return not_modelled("ofm_scale.double_round", scale.double_round);
   OutputRules out{.is_global = precision.scale_mode == hw::OutputScale::global};
-  constexpr uint32_t kIndexShift = 16;  // behind the value
+  constexpr uint32_t kIndexShift = 16;  // the index is above the value
   out.is_index = scale.round_mode == hw::RoundingU85::down && scale.shift == kIndexShift && scale.scale == 1;
   if (!out.is_index) {
     SK_TRY_ASSIGN(out.rounding, rounding_of(scale.round_mode, "ofm_scale.round_mode"));
@@ -90,7 +90,7 @@ Result<OutputRules> rules_u85(const Registers& registers, const FeatureMap& outp
   return out;
 }
 
-// The operand that is not scaled stands as far to the left as the other was before its scale.
+// The operand without a scale is shifted left by as many bits as the other one before its scale.
 OperandRule rule_u5x(hw::OperandScale mode, hw::OperandScale scaled_in, const hw::OpaScale& a, uint32_t own,
                      hw::Rounding rounding, uint32_t bits, const QuirkSet& quirks) {
   if (mode == hw::OperandScale::both_16) return {.factor = own & 0xFFFF};

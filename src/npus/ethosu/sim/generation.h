@@ -1,4 +1,4 @@
-// What registers say of an output and of operands, where Ethos-U85 says it in others than U55 and U65 (hardware
+// Rules of outputs and operands from registers, where Ethos-U85 has other registers than U55 and U65 (hardware
 // specification, section 3 and appendix E).
 // Called by the operations of npus/ethosu/sim.
 // Must not know: what is computed.
@@ -14,23 +14,23 @@ enum class HardwareFunction : uint8_t { none, tanh, sigmoid };
 struct OutputRules {
   hw::Rounding rounding{};
   bool is_global = false;  // one scale, not one for each channel
-  bool is_clamped = true;  // results that no table is read by
+  bool is_clamped = true;  // false for 32-bit results without a table
   HardwareFunction function{};
   bool has_table = false;
-  bool is_index = false;  // not of sums, but where the largest value is
+  bool is_index = false;  // the result is the index of the largest value
   uint32_t table = 0;
   hw::ClipRange index_type{};  // of the table
 };
-// Error: a field holds what is not known, or not modelled.
+// Error: a field has a value that is unknown or not modelled.
 Result<OutputRules> output_rules(const Context& context, const FeatureMap& output);
 
-// What an operand is before a function of two takes it.
+// Conversion of an operand of a function of two operands.
 struct OperandRule {
-  bool is_scaled = false;  // else times `factor`
+  bool is_scaled = false;  // false: multiplied by `factor`
   int64_t factor = 1;
   Scale scale;
   hw::Rounding rounding{};
-  uint32_t bits = 0;  // that it stands to the left
+  uint32_t bits = 0;  // left shift
 
   int64_t of(int64_t value) const {
     return is_scaled ? rescale(value, scale, rounding, bits) : limited(__int128{value} * factor);
@@ -39,11 +39,11 @@ struct OperandRule {
 struct Operand {
   FeatureMap map;
   bool is_constant = false;
-  int64_t constant = 0;  // its zero point taken off
+  int64_t constant = 0;  // minus its zero point
   OperandRule rule;
 };
 struct Operands {
-  Operand first, second;  // of a function of one operand only the rule of the second counts
+  Operand first, second;  // for unary functions only the rule of `second` is used
   bool is_swapped = false;
 };
 bool is_unary(hw::ElementwiseMode mode);

@@ -7,7 +7,7 @@ namespace skillet::sim::ethosu {
 namespace {
 
 constexpr uint32_t kTableBytes = 256;
-constexpr uint32_t kTableSize16 = 512;  // entries of a table for 16 bits: base and slope
+constexpr uint32_t kTableSize16 = 512;  // entries of a 16-bit table: base and slope
 
 int64_t bound_of(uint32_t value, bool is_signed) {
   return is_signed ? static_cast<int16_t>(value) : static_cast<int64_t>(value);
@@ -100,7 +100,7 @@ int32_t Output::stored(int64_t scaled_value) const {
   int64_t value = scaled_value;
   if (rules_.function != HardwareFunction::none)
     value = rules_.function == HardwareFunction::tanh ? hardware_tanh(value) : hardware_sigmoid(value);
-  // Words that no table is read by have no zero point, whatever the register holds, and end at those of 32 bits.
+  // 32-bit results without a table have no zero point, whatever the register holds, and are clamped to 32 bits.
   if (rules_.is_clamped)
     value = std::clamp(value + map_.zero_point, least_, most_);
   else
@@ -108,7 +108,7 @@ int32_t Output::stored(int64_t scaled_value) const {
   return rules_.has_table ? looked_up(value) : static_cast<int32_t>(value);
 }
 
-// An index is within its type: clamps have 16 bits, so of 8 bits it may be outside.
+// Limits an index to its type: clamps have 16 bits, so an 8-bit index may be outside.
 int32_t Output::looked_up(int64_t index) const {
   if (rules_.index_type == hw::ClipRange::int16) {
     const int64_t from_zero = std::clamp<int64_t>(index, INT16_MIN, INT16_MAX) - INT16_MIN;

@@ -3,7 +3,7 @@
 namespace skillet::sim::ethosu {
 namespace {
 
-constexpr uint32_t kOperationsMax = 2;  // that run at a time
+constexpr uint32_t kOperationsMax = 2;  // running at a time
 
 }  // namespace
 

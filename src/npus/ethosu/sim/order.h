@@ -1,6 +1,6 @@
-// Order: which transfers and operations may still run while commands go on, and what they touch (hardware
-// specification, section 3.6). The simulator runs one after the other; a stream that does not wait where it has to is a
-// fault all the same. Called by stream.cpp. Must not know: registers, what is computed.
+// Order: the transfers and operations that may still run while commands go on, and the bytes that they access (hardware
+// specification, section 3.6). The simulator runs them one after the other; a missing wait in a stream is still a
+// fault. Called by stream.cpp. Must not know: registers, what is computed.
 #pragma once
 
 #include <deque>
@@ -15,7 +15,7 @@ class Order {
 
   void wait_for_transfers(uint32_t left) { keep(transfers_, left); }
   void wait_for_operations(uint32_t left) { keep(operations_, left); }
-  // Error: one that may still run touches the same bytes. `command`: where it is in the stream.
+  // Error: a transfer or operation that may still run accesses the same bytes. `command`: its index in the stream.
   Result<void> start_transfer(size_t command, std::vector<Range> ranges);
   Result<void> start_operation(size_t command, std::vector<Range> ranges);
 

@@ -36,7 +36,7 @@ class Pooling {
   }
 
  private:
-  // Without a scale of its own the operation has 1.
+  // Sets the scale to the operation's own, if it has one, else 1.
   Result<void> set_scale() {
     if (output_.has_scale_per_channel()) return {};
     const auto scale = context_.registers.get<hw::OfmScale>();
@@ -67,7 +67,7 @@ class Pooling {
     return taps == 0 ? 0 : rescale(sum, scale_of_average(taps), hw::Rounding::natural);
   }
 
-  // Returns how many taps are no padding.
+  // Returns the number of taps that are not padding.
   uint32_t collect(const std::vector<int32_t>& values, uint32_t y, uint32_t x, std::vector<int64_t>& sums) const {
     std::ranges::fill(sums, mode_ == hw::PoolMode::max ? INT32_MIN : 0);
     uint32_t taps = 0;
@@ -89,7 +89,7 @@ class Pooling {
     return taps;
   }
 
-  // The first of the largest.
+  // Keeps the index of the first of the largest values.
   void keep_index(const std::vector<int32_t>& values, size_t pixel, uint32_t tap, std::vector<int64_t>& sums) const {
     for (size_t c = 0; c < sums.size(); ++c) {
       const auto value_at = [&](int64_t back) {
@@ -115,7 +115,7 @@ class Pooling {
   hw::PoolMode mode_;
   Windows windows_;
   FeatureMap input_;
-  bool divides_ = false;  // by the number of taps that are no padding
+  bool divides_ = false;  // by the number of taps that are not padding
   Scale scale_;
 };
 

@@ -1,5 +1,5 @@
-// The quirks of quirks.def, as a set: which of them a simulated chip has.
-// Called by ethosu.cpp (chooses) and by what a quirk changes: the stream and its operations.
+// The quirks of quirks.def, as the set that a simulated chip has.
+// Called by ethosu.cpp (selects them) and by code that a quirk changes: the stream and its operations.
 // Must not know: what a quirk does.
 #pragma once
 
@@ -29,12 +29,12 @@ inline constexpr std::array kQuirks = {
 class QuirkSet {
  public:
   QuirkSet() = default;
-  // Names that are no quirk's are left out.
+  // Unknown names are ignored.
   explicit QuirkSet(std::span<const std::string_view> names) {
     for (size_t i = 0; i < kQuirks.size(); ++i) set_.set(i, std::ranges::count(names, kQuirks[i].name) != 0);
   }
   bool has(QuirkName name) const { return set_.test(static_cast<size_t>(name)); }
-  // What the kernel waits for in vain.
+  // A timeout, as of a job that never ends, if `is_such` and the chip has the quirk.
   Result<void> hang_if(QuirkName name, bool is_such) const {
     if (!is_such || !has(name)) return {};
     return error(ErrorCode::timeout, "{} (a quirk of this chip)", kQuirks[static_cast<size_t>(name)].what);

@@ -8,8 +8,8 @@ namespace {
 constexpr uint64_t kWork = uint64_t{1} << 36;
 constexpr uint64_t kZerosMax = uint64_t{64} << 20;
 
-// Copies of what a job finds in its regions: transfers move weights there before an operation reads them. What a
-// capture does not have, such as memory on the chip, is zeros.
+// Copies of a job's regions before it runs: transfers move weights within them before an operation reads them. Memory
+// that a capture does not contain, e.g. on the chip, is zeros.
 struct Copies {
   std::array<Bytes, hw::kRegions> bytes;
   std::array<uint64_t, hw::kRegions> slots{};

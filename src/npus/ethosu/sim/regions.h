@@ -1,4 +1,4 @@
-// Regions: the buffers that addresses of a stream are offsets into, and which bytes of them an operation touches.
+// Regions: the buffers that a stream's addresses are offsets into, and the bytes of them that an operation accesses.
 // Called by the files of npus/ethosu/sim.
 // Must not know: what the bytes mean.
 #pragma once
@@ -13,7 +13,7 @@
 
 namespace skillet::sim::ethosu {
 
-constexpr uint32_t kTables = hw::kRegions;  // of a range: it is in SHRAM
+constexpr uint32_t kTables = hw::kRegions;  // region of a range in SHRAM
 
 // Bytes [begin, end) of a region.
 struct Range {
@@ -21,7 +21,7 @@ struct Range {
   uint64_t begin = 0, end = 0;
   bool is_written = false;
 
-  // One of them has to wait for the other.
+  // True if one access must wait for the other.
   bool conflicts(const Range& other) const {
     return region == other.region && begin < other.end && other.begin < end && (is_written || other.is_written);
   }
@@ -29,14 +29,14 @@ struct Range {
 
 class Regions {
  public:
-  // `sram`: of the job's memory on the chip, which is region 2; empty: it has none.
+  // `sram`: the job's on-chip memory, which is region 2; empty: none.
   static Result<Regions> find(std::span<const uint64_t> bases, const Memory& memory, std::span<uint8_t> sram);
 
-  // 0: there is no buffer.
+  // 0 if there is no buffer.
   uint64_t bytes_of(uint32_t region) const { return regions_[region % hw::kRegions].bytes.size(); }
-  // Of all that no command may write.
+  // Size of all regions that commands may not write.
   uint64_t constant_bytes() const;
-  // The bytes of an access by `what`; a fault where they leave the region, or nobody may write there.
+  // The bytes of an access by `what`; a fault if they exceed the region, or it may not be written.
   Result<std::span<uint8_t>> at(uint32_t region, int64_t offset, uint64_t size, bool writes,
                                 std::string_view what) const;
 

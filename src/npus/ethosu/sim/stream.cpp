@@ -5,7 +5,7 @@
 namespace skillet::sim::ethosu {
 namespace {
 
-constexpr uint64_t kTransferMax = uint64_t{1} << 32;  // bytes of one: what a stream may ask of the host
+constexpr uint64_t kTransferMax = uint64_t{1} << 32;  // per transfer: limits the host's work for a stream
 
 Result<void> check_bits(const bits::Descriptor& command, std::array<uint32_t, 2> words) {
   for (int i = 0; i < command.words; ++i) {
@@ -20,7 +20,7 @@ Result<void> check_bits(const bits::Descriptor& command, std::array<uint32_t, 2>
   return {};
 }
 
-// Whether one operation reads what the other one wrote.
+// True if an operation reads bytes that the previous one wrote.
 bool reads_of(const std::vector<Range>& ranges, const std::vector<Range>& before) {
   return std::ranges::any_of(ranges, [&](const Range& ours) {
     return !ours.is_written && std::ranges::any_of(before, [&](const Range& one) { return one.conflicts(ours); });
@@ -78,7 +78,7 @@ Result<void> Stream::step(const bits::Descriptor& command, std::array<uint32_t, 
   }
 }
 
-// A register that nobody has set explains what went wrong better than what went wrong.
+// An unset register explains a failure better than its consequence.
 Result<void> Stream::check_registers(Result<void> done) {
   const char* const missing = registers_.take_missing();
   if (missing == nullptr) return done;
@@ -139,7 +139,7 @@ Result<std::span<uint8_t>> Stream::row_of(bool internal, uint32_t region, int64_
 
 namespace {
 
-// One side of a transfer: where its next row is.
+// One side of a transfer: position of its next row.
 struct Side {
   hw::StrideMode mode{};
   int64_t at = 0, skip0 = 0, skip1 = 0;

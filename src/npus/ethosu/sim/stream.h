@@ -10,10 +10,10 @@ namespace skillet::sim::ethosu {
 
 struct Command {
   const bits::Descriptor* row = nullptr;
-  std::array<uint32_t, 2> words{};  // its payload
-  uint32_t count = 0;               // of words that it takes
+  std::array<uint32_t, 2> words{};  // payload
+  uint32_t count = 0;               // words of the command
 };
-// Error: it is not known, or not whole; with the word.
+// Error: the command is unknown or incomplete; the message has the word.
 Result<Command> command_at(std::span<const uint32_t> words, size_t at, hw::Generation generation);
 
 class Stream {
@@ -28,7 +28,7 @@ class Stream {
 
   // The error names the command.
   Result<void> run(std::span<const uint32_t> words);
-  // Runs its transfers, and of each operation reads what it multiplies with; an entry for each of both.
+  // Runs the transfers, and reads the weights of each operation; one entry for each transfer and operation.
   Result<std::vector<std::optional<Weights>>> read_weights(std::span<const uint32_t> words);
 
  private:
@@ -50,8 +50,8 @@ class Stream {
   QuirkSet quirks_;
   Chains chains_;
   std::vector<std::optional<Weights>>* weights_ = nullptr;  // null: operations run
-  std::vector<Range> last_;                                 // bytes of the operation before
-  bool tables_are_lost_ = false;                            // where operations without a table use their bytes too
+  std::vector<Range> last_;                                 // bytes of the previous operation
+  bool tables_are_lost_ = false;                            // if operations without a table use its bytes too
 };
 
 }  // namespace skillet::sim::ethosu

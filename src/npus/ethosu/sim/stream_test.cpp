@@ -1,4 +1,4 @@
-// Streams by hand: what they do, and a fault for what they may not do.
+// Hand-written streams: their results, and faults for forbidden actions.
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -19,14 +19,14 @@ constexpr uint64_t kBudget = uint64_t{1} << 20;
 
 using hw::add;
 
-// A job's memory: 4096 bytes of constants, 0, 1, 2, ..., and some of feature maps; and on the chip, if asked for.
+// A job's memory: 4096 bytes of constants, 0, 1, 2, ..., some bytes of feature maps, and on-chip memory if requested.
 class Job {
  public:
   explicit Job(std::string_view chip = "ethos-u55-128", size_t map_bytes = 4096) : chip_(chip), maps_(map_bytes) {
     for (size_t i = 0; i < constants_.size(); ++i) constants_[i] = static_cast<uint8_t>(i);
   }
 
-  // Empty: it ran to its end.
+  // Empty if it ran to its end.
   std::string run(const std::vector<uint32_t>& stream, uint64_t sram_bytes = 0, uint64_t work = kBudget) {
     Memory memory;
     EXPECT_TRUE(memory.map_to_read(kConstants, constants_, "constants").ok());
@@ -69,13 +69,13 @@ TEST(EthosuStream, ATransferAndAnOperationRun) {
   Job job;
   ASSERT_EQ(job.run(stream), "");
   for (size_t i = 0; i < 256; ++i) ASSERT_EQ(job.maps()[i], static_cast<uint8_t>(16 + i)) << i;
-  // 216 is -40: half of 40. Ties go away from zero.
+  // 216 is -40, which becomes half of 40. Ties round away from zero.
   EXPECT_EQ(job.maps()[2048], 20);
   EXPECT_EQ(job.maps()[2049], 20);
   EXPECT_EQ(job.maps()[2050], 19);
 }
 
-// Memory on the chip is region 2, as large as the job says, and holds nothing that an earlier job left.
+// On-chip memory is region 2, with the job's size, and contains nothing from an earlier job.
 TEST(EthosuStream, MemoryOnTheChipIsRegion2) {
   std::vector<uint32_t> to_chip, from_chip;
   add_transfer(to_chip, 0);
@@ -96,7 +96,7 @@ TEST(EthosuStream, MemoryOnTheChipIsRegion2) {
   EXPECT_NE(job.run(from_chip, uint64_t{1} << 40).find("more than any chip has"), std::string::npos);
 }
 
-// Of rows 0 to 3 two are at 0 and two at 3072: what is between them is free, as in the stripes of Vela's cascades.
+// Two of rows 0 to 3 are at 0 and two at 3072: the bytes between are free, as in the stripes of Vela's cascades.
 TEST(EthosuStream, TilesAreTouchedApart) {
   for (const auto& [to, is_free] : {std::pair(1024U, true), {3072U, false}}) {
     std::vector<uint32_t> stream;
@@ -170,7 +170,7 @@ std::vector<uint32_t> pool_of(uint32_t size) {
   return stream;
 }
 
-// However much a simulator may take, a few words and 4096 bytes of constants get a share.
+// For any limit of the simulator, a few words and 4096 bytes of constants get only a share.
 TEST(EthosuStream, ASmallFileMayTakeLittle) {
   EXPECT_EQ(Job().run(pool_of(16), 0, UINT64_MAX), "");
   const std::string said = Job("ethos-u55-128", 1 << 20).run(pool_of(1000), 0, UINT64_MAX);
@@ -178,7 +178,7 @@ TEST(EthosuStream, ASmallFileMayTakeLittle) {
                       "and constants of 4356 bytes"),
             std::string::npos)
       << said;
-  // Elements that lie on one another are many in little memory.
+  // Overlapping elements are many elements in little memory.
   EXPECT_NE(
       Job().run(pool_of(1000), 0, UINT64_MAX).find("ofm of 1000x1000x1 elements has no place in region 1 of 4096"),
       std::string::npos);
@@ -191,7 +191,7 @@ TEST(EthosuStream, ARequestToStopEndsAJob) {
   EXPECT_NE(said.find("op_pool: stopped by SIGINT"), std::string::npos) << said;
 }
 
-// Without SHRAM for tables alone an operation without a table takes their bytes.
+// Without SHRAM reserved for tables, an operation without a table overwrites them.
 TEST(EthosuStream, ATableIsLostOnSmallChips) {
   for (const auto& [chip, address, is_lost] :
        {std::tuple{"ethos-u55-32", 0x3800, true}, {"ethos-u55-128", 0x5800, false}}) {
@@ -209,7 +209,8 @@ TEST(EthosuStream, ATableIsLostOnSmallChips) {
   }
 }
 
-// Any bits of a stream may be others: it is an answer, and nothing outside of the buffers is touched (sanitizers look).
+// Any bits of a stream may be wrong: the result is an answer, and nothing outside the buffers is accessed (sanitizers
+// check).
 TEST(EthosuStream, WhatNoRegisterHoldsIsLimited) {
   constexpr int64_t kLarge = int64_t{1} << 40, kMost = (int64_t{1} << 62) - 1;
   EXPECT_EQ(rescale(kLarge, {1U << 31, 0}, hw::Rounding::natural), kMost);

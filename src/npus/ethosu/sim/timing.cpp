@@ -36,8 +36,8 @@ constexpr TimingParameter kRows[] = {
 constexpr uint32_t kArenaRegion = 1, kSramRegion = 2, kOperationsMax = 2;
 constexpr uint64_t kTapsMax = 65536;
 
-// When operations and transfers run: commands go on until as many run as the chip takes, or until they wait. Two that
-// use a memory at the same time have half of it each.
+// Times at which operations and transfers run. Commands go on until the chip's limit of running ones, or a wait. Two
+// that use a memory at the same time have half of its bandwidth each.
 class Timeline {
  public:
   Timeline(const timing::Rates& rates, uint32_t transfers_max) : rates_(rates), transfers_max_(transfers_max) {}
@@ -94,13 +94,13 @@ class Timeline {
   const timing::Rates& rates_;
   uint32_t transfers_max_;
   double now_ = 0, operations_end_ = 0, transfers_end_ = 0;
-  std::deque<double> operations_;  // when they end
+  std::deque<double> operations_;  // end times
   std::deque<Transfer> transfers_;
 };
 
-constexpr uint64_t kTransferMax = uint64_t{1} << 32;  // bytes of one
+constexpr uint64_t kTransferMax = uint64_t{1} << 32;  // per transfer
 
-// Of a job, whose commands come one after the other.
+// Times a job, whose commands run in order.
 class StreamTimer {
  public:
   StreamTimer(const hw::ChipRow& chip, const timing::Rates& rates, double clock_ghz, bool is_arena_on_chip)
@@ -178,7 +178,7 @@ class StreamTimer {
     return {};
   }
 
-  // By more than the type of the output does.
+  // True if the clamp is narrower than the output's type.
   bool is_clamped(const FeatureMap& output) const {
     if (output.precision != hw::Precision::bits_8) return false;
     const auto least = static_cast<int16_t>(registers_.get<hw::ActivationMin>().value);
@@ -241,7 +241,7 @@ class StreamTimer {
     op.scale_memory = memory_of(registers_.get<hw::ScaleRegion>().value);
   }
 
-  // Of SHRAM: as fast as memory on the chip.
+  // SHRAM counts as fast as on-chip memory.
   Result<void> transfer() {
     const auto source = registers_.get<hw::Dma0SrcRegion>();
     const auto destination = registers_.get<hw::Dma0DstRegion>();
@@ -257,7 +257,7 @@ class StreamTimer {
     return {};
   }
 
-  // Transfers count for the operation that they come before.
+  // Transfers count for the operation that follows them.
   void add(const timing::Cost& cost, std::string what) {
     timeline_.operate(cost);
     const auto bytes = [&](const auto& of, const auto& moved, Memory memory) { return of[memory] + moved[memory]; };
@@ -277,7 +277,7 @@ class StreamTimer {
     take_time(out, timeline_.operations_end());
     costs_.push_back(std::move(out));
   }
-  // All until `end` that no operation has had.
+  // Adds the time until `end` that no operation has counted.
   void take_time(Cost& cost, double end) {
     cost.us += (end - timed_) / cycles_per_us_;
     timed_ = end;
@@ -289,7 +289,7 @@ class StreamTimer {
   bool is_arena_on_chip_;
   Registers registers_;
   Timeline timeline_;
-  timing::Cost moved_;  // by transfers, since the last operation
+  timing::Cost moved_;  // by transfers since the last operation
   double timed_ = 0;    // cycles
   std::vector<Cost> costs_;
 };

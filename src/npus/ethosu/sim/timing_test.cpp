@@ -1,4 +1,4 @@
-// Times of streams by hand, beside the formulas of the hardware specification, section 10.5.
+// Times of hand-written streams, compared with the formulas of the hardware specification, section 10.5.
 #include "sim/timing.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace hw = ::skillet::ethosu::hw;
 namespace timing = ::skillet::ethosu::timing;
 using hw::add;
 
-constexpr double kSramBytes = 16, kDramBytes = 3.75;  // a cycle of the i.MX 93, whose cycles are nanoseconds
+constexpr double kSramBytes = 16, kDramBytes = 3.75;  // per cycle of the i.MX 93, whose cycles are nanoseconds
 constexpr timing::Rates kRates = {{{kSramBytes, 32, 32, 32}, {kDramBytes, 128, 500, 250}}};
 
 std::vector<Cost> costs_of(const hw::Words& stream, std::string_view chip = "imx93") {
@@ -37,7 +37,7 @@ TEST(EthosuTiming, AConvolutionByHand) {
   EXPECT_EQ(block.elems(), 8 * 8 * 16);
   const timing::Cost cost = timing::cost_of(chip, kRates, op);
   EXPECT_EQ(cost.mac_cycles, 4 * 16 * 2);        // 16 x 2 ublocks of 32 products
-  EXPECT_EQ(cost.ao_cycles, 160 * 500.0 / 256);  // records of biases and scales come later than results
+  EXPECT_EQ(cost.ao_cycles, 160 * 500.0 / 256);  // records of biases and scales arrive later than results
   const double reads = 500 + 1024 / kDramBytes, writes = 250 + 1024 / kDramBytes;
   EXPECT_NEAR(cost.cycles, 2 * (reads + writes + cost.ao_cycles + cost.mac_cycles) / 4, 1e-6);
   EXPECT_EQ(cost.read_bytes[timing::kDram], 1024 + 288 + 160);
@@ -50,7 +50,7 @@ struct Row {
   int64_t mac_cycles;  // of a block of 8x8x16
 };
 
-// 16 x 2 ublocks of a plane and channels, 4 cycles each at least, by steps of taps and of input channels.
+// 16 x 2 ublocks of a plane and channels, at least 4 cycles each, by steps of taps and of input channels.
 TEST(EthosuTiming, StepsOfKernels) {
   constexpr Row kTable[] = {{timing::Kind::depth_first, 1, 64, 64 * 2 * 2},
                             {timing::Kind::depth_first, 3, 32, 64 * 2 * 9},
@@ -81,13 +81,13 @@ void add_abs(hw::Words& stream) {
   add(stream, hw::OpElementwise{.mode = hw::ElementwiseMode::abs});
 }
 
-// A transfer that an operation waits for takes time; beside an operation that does not use its memory it takes none.
+// A transfer that an operation waits for takes time; one that runs during an operation on other memory takes none.
 TEST(EthosuTiming, TransfersRunBesideOperations) {
   hw::Words alone, waits, beside;
   add_abs(alone), hw::add_stop(alone);
   hw::add_copy(waits, 0, 0, 2, 0, 3750), add(waits, hw::OpDmaWait{});
   add_abs(waits), hw::add_stop(waits);
-  // Maps on the chip.
+  // On-chip maps.
   hw::Words on_chip;
   hw::add_abs_registers(on_chip, 32, 32, 16, 0, 16384);
   add(on_chip, hw::IfmRegion{.value = 2}), add(on_chip, hw::OfmRegion{.value = 2});
@@ -99,7 +99,7 @@ TEST(EthosuTiming, TransfersRunBesideOperations) {
   hw::add_copy(beside, 0, 0, 3, 0, 375);
   add(beside, hw::OpElementwise{.mode = hw::ElementwiseMode::abs}), hw::add_stop(beside);
   const double alone_us = costs_of(alone).at(0).us, on_chip_us = costs_of(on_chip).at(0).us;
-  EXPECT_NEAR(alone_us, 2 * 16384 / kDramBytes / 1000, 1e-9);  // it waits for its bytes
+  EXPECT_NEAR(alone_us, 2 * 16384 / kDramBytes / 1000, 1e-9);  // waits for its bytes
   EXPECT_NEAR(costs_of(waits).at(0).us, alone_us + (500 + 3750 / kDramBytes) / 1000, 1e-9);
   EXPECT_LT(on_chip_us, alone_us / 2);
   EXPECT_NEAR(costs_of(beside).at(0).us, on_chip_us, 1e-9);
@@ -107,7 +107,7 @@ TEST(EthosuTiming, TransfersRunBesideOperations) {
   EXPECT_EQ(costs_of(alone, "ethos-u55-256").at(0).written_bytes, 0);
 }
 
-// Commands go on while two operations run: what follows the third one begins when the first one ends.
+// Commands go on while two operations run: commands after the third one begin when the first one ends.
 TEST(EthosuTiming, TwoOperationsRunAtATime) {
   hw::Words registers;
   hw::add_abs_registers(registers, 32, 32, 16, 0, 16384);
@@ -116,7 +116,7 @@ TEST(EthosuTiming, TwoOperationsRunAtATime) {
   add(registers, hw::OfmBlkHeightM1{.value = 32}), add(registers, hw::OfmBlkWidthM1{.value = 32});
   add(registers, hw::OfmBlkDepthM1{.value = 16});
   constexpr uint32_t kBytes = 375000;
-  // An operation waits for the transfer behind the others.
+  // An operation waits for a transfer after the others.
   const auto took_us = [&](int operations, bool copies) {
     hw::Words stream = registers;
     for (int i = 0; i < operations; ++i) add(stream, hw::OpElementwise{.mode = hw::ElementwiseMode::abs});

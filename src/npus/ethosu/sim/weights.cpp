@@ -1,11 +1,11 @@
-// Bits of a stream count from the lowest bit of its first byte. It is cut into slices, each with parameters of its own:
+// Bits of a stream count from the lowest bit of its first byte. It is divided into slices, each with its own
+// parameters:
 //
 //   zdiv 3  length 15  wdiv 3  trunc 1  new palette 1 [offset 5  entries 5  bits 3  palette]  chunks
 //
-// A weight is an index into the palette, and behind it into the direct values; runs of zeros stand beside the weights.
+// A weight is an index into the palette, and after its end into the direct values; runs of zeros are coded separately.
 // Indices and runs have Golomb-Rice codes: a unary quotient and `wdiv` or `zdiv` bits of remainder. A chunk has at most
-// 12 bits of quotients of weights and 8 or 12 of runs; the remainders of a chunk stand behind the quotients of the
-// next.
+// 12 bits of quotients of weights and 8 or 12 of runs; the remainders of a chunk follow the quotients of the next.
 #include "npus/ethosu/sim/weights.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ class BitReader {
  public:
   explicit BitReader(std::span<const uint8_t> bytes) : bytes_(bytes) {}
 
-  // Zeros behind the end; is_past_end() tells.
+  // Zeros after the end, see is_past_end().
   uint32_t read(uint32_t count) {
     uint32_t value = 0;
     for (uint32_t i = 0; i < count; ++i, ++at_) {
@@ -162,7 +162,7 @@ class Decoder {
   BitReader bits_;
   uint64_t most_;
   std::vector<int16_t> values_;
-  // Of the slice.
+  // Parameters of the slice.
   uint32_t zdiv_ = 0, weights_ = 0, wdiv_ = 0, offset_ = 0, bits_of_entry_ = 0, quotient_ = 0, run_quotient_ = 0;
   bool is_truncated_ = false, has_new_palette_ = false;
   std::vector<uint32_t> palette_, indices_, runs_;
@@ -175,12 +175,12 @@ constexpr T rounded_up(T value, uint32_t to) {
   return (value + to - 1) / to * to;
 }
 
-// How an order cuts the kernel and its channels.
+// How an order divides the kernel and its channels into blocks.
 struct Blocks {
   bool is_depthwise, is_part;
-  uint32_t inputs, input;    // channels, and those of a block
+  uint32_t inputs, input;    // channels; channels of a block
   uint32_t tall, wide, pad;  // of a part of the kernel; its taps are rounded up to `pad`
-  uint32_t last_input;       // channels that are innermost
+  uint32_t last_input;       // innermost channels
 
   explicit Blocks(const WeightOrder& order)
       : is_depthwise(order.traversal == Traversal::depthwise),
@@ -195,15 +195,15 @@ struct Blocks {
         last_input(is_depthwise ? 1 : kInputUblock) {}
 };
 
-// Calls `weight(o, ky, kx, i)` in the order of a stream; beyond the kernel or its channels it is padding.
+// Calls `weight(o, ky, kx, i)` in the order of a stream; indices beyond the kernel or its channels are padding.
 template <typename Weight>
 void for_each_weight(const WeightOrder& order, const Weight& weight) {
   const Blocks blocks(order);
   for (uint32_t ob = 0; ob < order.output_depth; ob += order.block_depth) {
     const uint32_t outputs = std::min(order.block_depth, order.output_depth - ob);
     for (uint32_t ib = 0; ib < blocks.inputs; ib += blocks.input) {
-      // Depth first: inner channels run over the whole block; part of the kernel first: the outer ones do, as far as
-      // there are channels.
+      // Depth first: the inner loop runs over the whole block. Part of the kernel first: the outer loop does, up to the
+      // last channel.
       const uint32_t outer = blocks.is_part ? std::min(blocks.input, blocks.inputs - ib) : 1;
       const uint32_t inner = order.traversal == Traversal::depth_first ? blocks.input : 1;
       for (uint32_t sy = 0; sy < order.kernel_height; sy += blocks.tall) {
@@ -235,7 +235,7 @@ Result<std::vector<int16_t>> decode_weights(std::span<const uint8_t> stream, uin
   return Decoder(stream, most).run();
 }
 
-// The loops of for_each_weight() do not depend on one another but for the last block of each.
+// The loops of for_each_weight() are independent of one another, except for the last block of each.
 uint64_t count_of(const WeightOrder& order) {
   const Blocks blocks(order);
   const auto in_blocks = [](uint64_t whole, uint64_t block, const auto& count) {

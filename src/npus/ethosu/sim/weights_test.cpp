@@ -1,4 +1,4 @@
-// The code of weight streams and the order of weights in them, by examples of the hardware specification (appendix B).
+// The compression of weight streams and the order of weights, by examples of the hardware specification (appendix B).
 #include <gtest/gtest.h>
 
 #include "npus/ethosu/sim/weights_u85.h"
@@ -58,14 +58,15 @@ TEST(EthosuWeights, AStreamThatEndsTooSoonIsAFault) {
   }
 }
 
-// Each value's place in the stream, by [row][column][output][input].
+// Position of each value in the stream, by [row][column][output][input].
 TEST(EthosuWeights, TheOrderIsThatOfTheTraversal) {
   const auto order_of = [](const WeightOrder& order) {
     std::vector<int16_t> numbers(count_of(order));
     for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<int16_t>(i);
     return ordered(numbers, order);
   };
-  // 8 outputs of 8 inputs, one tap: outputs are outside inputs; with 32 inputs 8 of them at a time.
+  // 8 outputs of 8 inputs, one tap: the loop over outputs is outside of the loop over inputs; with 32 inputs, 8 of them
+  // at a time.
   const auto deep = order_of({.output_depth = 8, .input_depth = 32, .block_depth = 8});
   ASSERT_TRUE(deep.ok()) << deep.error().message;
   EXPECT_EQ((*deep)[1], 1);   // output 0, input 1
@@ -89,7 +90,7 @@ TEST(EthosuWeights, TheOrderIsThatOfTheTraversal) {
   EXPECT_EQ((*one)[8], 32);  // channel 8
 }
 
-// Every loop's last block is a smaller one in some of them.
+// Some cases have a smaller last block in each loop.
 TEST(EthosuWeights, TheirCountIsThatOfTheOrder) {
   for (const Traversal traversal : {Traversal::depth_first, Traversal::part_kernel, Traversal::depthwise}) {
     for (uint32_t i = 0; i < 64; ++i) {
@@ -108,7 +109,7 @@ TEST(EthosuWeights, TheirCountIsThatOfTheOrder) {
   }
 }
 
-// Nothing is done, and no memory taken, for weights that registers announce and no stream has.
+// Weights that registers announce and no stream contains cost neither work nor memory.
 TEST(EthosuWeights, HugeKernelsOfShortStreamsAreAFaultAtOnce) {
   const WeightOrder huge{.output_depth = 1 << 16, .input_depth = 1 << 16, .kernel_height = 256, .block_depth = 128};
   EXPECT_EQ(count_of(huge), uint64_t{1} << 40);
@@ -127,7 +128,7 @@ TEST(EthosuWeights, ThereMustBeAllOfThemAndNothingElse) {
   EXPECT_FALSE(ordered(values, order).ok());
 }
 
-// One value for each place of a stream; what is no weight is 0.
+// One value for each position of a stream; values that are not weights are 0.
 StreamedOrder small_order(Traversal traversal) {
   return {.of_all = {.traversal = traversal,
                      .output_depth = 8,
@@ -138,14 +139,14 @@ StreamedOrder small_order(Traversal traversal) {
                      .ublock_depth = 8}};
 }
 
-// Rows run to and fro, and of depth-first weights 64 input channels stand where there are 2.
+// Rows alternate in direction, and depth-first weights have 64 input channels for only 2.
 TEST(EthosuWeights, OrderOfEthosU85) {
   const StreamedOrder part = small_order(Traversal::part_kernel);
   ASSERT_EQ(count_of(part), 5U * 2 * 8 * 8);
   std::vector<int16_t> values(static_cast<size_t>(count_of(part)));
   constexpr size_t kTap = size_t{2} * 8 * 8;
   values[3 * 8 + 1] = 7;          // the first tap, output 3, input 1
-  values[2 * kTap + 5 * 8] = -4;  // the third: the second row begins at its end
+  values[2 * kTap + 5 * 8] = -4;  // third tap: the second row begins at its end
   const auto weights = ordered(std::span(&values, 1), part);
   ASSERT_TRUE(weights.ok()) << weights.error().message;
   std::vector<int16_t> expected(4U * 8 * 2);
@@ -161,7 +162,7 @@ TEST(EthosuWeights, OrderOfEthosU85) {
   EXPECT_EQ(count_of(deep), 4U * 64 * 16);
 }
 
-// Two streams have four channels each in turn; groups of ten taps have padding by the chip's size.
+// Two streams get four channels each in rotation; groups of ten taps have padding that depends on the chip's size.
 TEST(EthosuWeights, StreamsOfEthosU85) {
   StreamedOrder order = small_order(Traversal::depthwise);
   EXPECT_EQ(count_of(order), 10U * 8);

@@ -1,7 +1,7 @@
-// Inferred where the specification leaves it open, from streams of Vela with known weights: taps of a depthwise kernel
-// stand in groups of ten, each with the padding behind it; of 16 bits a block of input channels ends with the last
-// eight that there are, and depth first it has 32 where a chip of 256 multiply-adds or less has ublocks of 16 channels;
-// blocks of input channels come backwards for every other block of output channels.
+// Where the specification leaves the order open it is inferred from Vela's streams with known weights: taps of a
+// depthwise kernel are in groups of ten, each followed by its padding; for 16 bits a block of input channels ends with
+// the last eight channels that exist, and depth first it has 32 where a chip of 256 multiply-adds or less has ublocks
+// of 16 channels; every other block of output channels has its blocks of input channels in reverse.
 #include "npus/ethosu/sim/weights_u85.h"
 
 #include <algorithm>
@@ -73,14 +73,14 @@ class StreamedWalk {
     const uint64_t whole = align_up(taps, uint64_t{is_depthwise_ || of_.is_16bit ? kTapGroup : kTapGroup / 2});
     return whole + (is_depthwise_ ? whole / kTapGroup * group_padding() : 0);
   }
-  // Taps of zeros behind each group of a depthwise kernel.
+  // Number of zero taps after each group of a depthwise kernel.
   uint32_t group_padding() const {
     constexpr uint32_t kNarrow = 256, kWide = 512;
     if (order_.macs <= kNarrow) return of_.is_16bit ? 2 : 0;
     return order_.macs <= kWide ? 2 : 6;
   }
 
-  // Phases of the stride one after the other, each row in the direction that the one before did not have.
+  // Taps by phase of the stride; each row runs in the opposite direction of the row before.
   std::vector<StreamedTap> taps_of(uint32_t sy, uint32_t sx) const {
     const uint32_t height = std::min(tall_, of_.kernel_height - sy), width = std::min(wide_, of_.kernel_width - sx);
     const bool has_phases = of_.traversal != Traversal::depth_first;
@@ -129,7 +129,7 @@ class StreamedWalk {
   const StreamedOrder& order_;
   const WeightOrder& of_;
   bool is_depthwise_, is_part_;
-  uint32_t inputs_, block_, ublock_;  // channels, those of a block, those that come before the next output channels
+  uint32_t inputs_, block_, ublock_;  // channels: all, of a block, and before the next output channels
   uint32_t tall_, wide_;              // of a part of the kernel
 };
 

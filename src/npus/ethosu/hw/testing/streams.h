@@ -1,6 +1,6 @@
-// Streams of commands by hand, for tests.
+// Hand-written streams of commands, for tests.
 // Called by tests of npus/ethosu and of its kernel driver.
-// Must not know: what runs them.
+// Must not know: the code that runs them.
 #pragma once
 
 #include <vector>
@@ -20,7 +20,7 @@ void add(Words& stream, const T& fields) {
 
 inline void add_stop(Words& stream) { add(stream, OpStop{.mask = 0xFFFF}); }
 
-// `size` bytes from one place to another.
+// Copies `size` bytes from one place to another.
 inline void add_copy(Words& stream, uint32_t from_region, uint64_t from, uint32_t to_region, uint64_t to,
                      uint64_t size) {
   add(stream, Dma0SrcRegion{.region = from_region}), add(stream, Dma0Src{.value = from});
