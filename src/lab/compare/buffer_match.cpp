@@ -9,13 +9,14 @@ namespace {
 
 constexpr uint64_t kPageBytes = 4096;
 
-// Allocators give whole pages, and of large buffers up to a quarter more.
+// Allocators round sizes up to whole pages, and large buffers by up to a quarter.
 bool is_rounded(uint64_t exact, uint64_t rounded) {
   const uint64_t pages = align_up(exact, kPageBytes);
   return rounded >= pages && rounded <= pages + pages / 4;
 }
 
-// To the end of the buffer, or to the next constant in it. Other submissions may have a larger one by this handle.
+// Limits the room to the end of the buffer, or to the next constant in it. Other submissions may have a larger buffer
+// with this handle.
 void limit_room(const Outline& capture, BufferPlace& place) {
   const auto starts = capture.constants.find(place.buffer->handle);
   if (starts == capture.constants.end()) return;
@@ -34,7 +35,7 @@ uint64_t stored_bytes(const BufferPlace& place) {
   return std::min(place.room_bytes, stored > place.offset ? stored - place.offset : 0);
 }
 
-// How many of the stored bytes are equal, from the place on.
+// Number of equal stored bytes at the start of the two places.
 uint64_t common_bytes(const BufferPlace& a, const BufferPlace& b) {
   const auto stored = [](const BufferPlace& place) {
     const uint64_t size = stored_bytes(place);
@@ -86,17 +87,17 @@ std::optional<BufferMatch::Finding> BufferMatch::address(const AnnotatedField& a
   named_.emplace(at_a->buffer->handle, at_b->buffer->handle);
   const bool is_beyond = a.extent_bytes > at_a->room_bytes || b.extent_bytes > at_b->room_bytes;
   const bool is_same = a.extent_bytes == b.extent_bytes && at_a->room_bytes == at_b->room_bytes;
-  if (is_beyond && !is_same)  // recorded jobs do so: one is no difference from itself
+  if (is_beyond && !is_same)  // recorded jobs contain this too, and a job must not differ from itself
     return Finding{": more than the buffer has", fmt::format("{} of {} bytes", a.extent_bytes, at_a->room_bytes),
                    fmt::format("{} of {} bytes", b.extent_bytes, at_b->room_bytes)};
   return a.kind == FieldKind::memory ? memory(a, b, *at_a, *at_b) : constant(a, *at_a, *at_b);
 }
 
-// What the fields of commands do not cover must be the same bytes too.
+// Bytes that fields of commands do not cover must be equal too.
 std::optional<BufferMatch::Finding> BufferMatch::constant(const AnnotatedField& a, BufferPlace at_a,
                                                           BufferPlace at_b) const {
   limit_room(a_, at_a);
-  // Behind the client's buffer are other buffers there, with their bytes of another time.
+  // In hardware captures other buffers follow the client's buffer, with bytes from another time.
   if (b_is_hardware_)
     at_b.room_bytes = std::min(at_b.room_bytes, at_a.room_bytes);
   else
@@ -120,8 +121,8 @@ std::optional<BufferMatch::Finding> BufferMatch::constant(const AnnotatedField& 
   return std::nullopt;
 }
 
-// Where each side says how large its buffers are, they must agree. Where neither does, a place further into one buffer
-// must leave as much less of it.
+// If both sides have exact sizes, they must be equal. If neither has, a place further into one buffer must leave as
+// much less room.
 bool BufferMatch::same_size(uint64_t a, uint64_t b, int64_t distance) const {
   if (exact_a_ == exact_b_) return a == b || (!exact_a_ && distance == 0 && is_rounded(std::min(a, b), std::max(a, b)));
   return a == b || (exact_a_ ? is_rounded(a, b) : is_rounded(b, a));
@@ -139,7 +140,7 @@ std::optional<BufferMatch::Finding> BufferMatch::pair_up(const BufferPlace& at_a
   const int64_t distance = static_cast<int64_t>(at_a.offset) - static_cast<int64_t>(at_b.offset);
   const Partner partner{at_b.buffer->handle, distance};
   const auto [known, is_new] = partners_.try_emplace(at_a.buffer->handle, partner);
-  // A run of one program: the client knows the addresses too, and gives a handle to another buffer later.
+  // Captures of one run: the client has the addresses too, and later gives a handle to another buffer.
   if (b_is_hardware_ && at_a.buffer->address + at_a.offset == at_b.buffer->address + at_b.offset)
     known->second = partner;
   if (known->second != partner)
@@ -166,7 +167,7 @@ std::vector<BufferMatch::Finding> BufferMatch::lists() const {
     const std::string use_a = use_text(buffer_of(*now_a_, a)), use_b = use_text(buffer_of(*now_b_, b));
     if (use_a != use_b) findings.push_back({fmt::format("buffer {}, {} in b", a, b), use_a, use_b});
   }
-  // Of buffers that no address names (slots), the same ones are a pair.
+  // Buffers that no address names (slots) are paired if they are equal.
   auto left_a = unnamed(*now_a_, named[0]), left_b = unnamed(*now_b_, named[1]);
   std::erase_if(left_a, [&](const capture::BufferSnapshot* one) {
     const auto twin = std::ranges::find_if(left_b, [&](const auto* other) { return is_twin(*one, *other); });

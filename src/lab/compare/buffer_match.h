@@ -1,5 +1,5 @@
-// Which buffer of one capture stands for which of another one, found while their addresses are compared.
-// Called by compare.cpp. Must not know: a vendor's anything.
+// Pairs the buffers of two captures while their addresses are compared.
+// Called by compare.cpp. Must not know: anything of a vendor.
 #pragma once
 
 #include <optional>
@@ -13,23 +13,23 @@ namespace skillet::npu {
 
 class BufferMatch {
  public:
-  // `exact`: sizes of that side's buffers are those asked for, not rounded up by an allocator.
-  // `b_is_hardware`: one buffer of b stands for several of a, and lists say nothing.
+  // `exact`: sizes of that side's buffers are the requested ones, not rounded up by an allocator.
+  // `b_is_hardware`: one buffer of b may correspond to several of a, and lists are not compared.
   BufferMatch(const Outline& a, const Outline& b, bool exact_a, bool exact_b, bool b_is_hardware = false)
       : a_(a), b_(b), exact_a_(exact_a), exact_b_(exact_b), b_is_hardware_(b_is_hardware) {}
 
   struct Finding {
     std::string what, a, b;
   };
-  // The submissions (borrowed) whose addresses are compared from here on.
+  // Sets the submissions (borrowed) whose addresses are compared from now on.
   void start(const capture::Submission& a, const capture::Submission& b);
-  // Nothing: both mean the same. Constants: the same bytes. Memory: whenever one side names a tensor, the other names
-  // its counterpart, at the same distance, with as much room.
+  // Returns nothing if both mean the same. Constants: the bytes are equal. Memory: whenever one side names a buffer,
+  // the other names its counterpart, at the same distance, with the same room.
   std::optional<Finding> address(const AnnotatedField& a, const AnnotatedField& b);
-  // How the two submissions list what their addresses named, and what they list without naming it.
+  // Differences in the submissions' lists of the named buffers, and buffers that they list but do not name.
   std::vector<Finding> lists() const;
   std::vector<MatchedMemory> matched_memory() const;
-  // True where an earlier address said so.
+  // True if an earlier address paired these places.
   bool same_place(uint32_t handle_a, uint64_t offset_a, uint32_t handle_b, uint64_t offset_b) const;
 
  private:

@@ -18,7 +18,7 @@ capture::Submission side(const std::vector<uint64_t>& sizes) {
   return out;
 }
 
-// An address in buffer `buffer` of a side.
+// An address in buffer `buffer` of one side.
 struct Named {
   size_t buffer = 0;
   uint64_t offset = 0, extent = 0;
@@ -33,7 +33,7 @@ AnnotatedField field(const Named& named) {
 
 struct Case {
   const char* what;
-  std::vector<std::pair<Named, Named>> addresses;  // of a and b, compared one after the other
+  std::vector<std::pair<Named, Named>> addresses;  // of a and b, compared in order
   bool found = false;                              // by the last one, and by no other
   std::vector<uint64_t> sizes_a = {8192, 8192}, sizes_b = {8192, 8192};
   bool exact_a = false, exact_b = false, b_is_hardware = false;
@@ -99,7 +99,7 @@ TEST(BufferMatch, MemoryIsTheSameWhereBothSidesMeanTheSame) {
   }
 }
 
-// One run of pages of the hardware holds what stands behind the constants in another buffer.
+// One range of pages of the hardware contains the bytes that follow the constants in another buffer.
 TEST(BufferMatch, ConstantsOfTheHardwareEndWhereTheBufferOfTheClientEnds) {
   capture::Submission a = side({4096}), b = side({8192});
   Bytes bytes(4096, 7);
@@ -127,7 +127,7 @@ TEST(BufferMatch, ConstantsOfTheHardwareEndWhereTheBufferOfTheClientEnds) {
   EXPECT_TRUE(match.address(constant, constant).has_value());
 }
 
-// A handle that is freed and given again is another buffer, where both sides have it at one address.
+// A handle that is freed and reused is another buffer, if both sides have it at the same address.
 TEST(BufferMatch, AHandleOfTheClientMayMoveWhereTheHardwareHasTheSameAddress) {
   const Outline nothing;
   for (const bool is_hardware : {true, false}) {

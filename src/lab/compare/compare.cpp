@@ -18,14 +18,14 @@ std::string printed(const AnnotatedField& field) {
   return field.raw.empty() || field.raw == field.value ? field.value : fmt::format("{} ({})", field.value, field.raw);
 }
 
-// A side while it is read for the second time.
+// One side while it is read for the second time.
 class Walk {
  public:
   Walk(const Driver& driver, const Chip& chip, capture::Reader& reader)
       : driver_(driver), chip_(chip), reader_(reader) {
     reader_.rewind();
   }
-  // The next submission of the reader, decoded.
+  // Reads and decodes the next submission.
   Result<void> step() {
     SK_TRY_ASSIGN(std::optional<capture::Submission> one, reader_.next());
     if (!one) return error(ErrorCode::io, "became shorter while it was read");
@@ -71,7 +71,7 @@ class Comparison {
     return texts;
   }
 
-  // By what they do; where that says nothing about two in a row, one after the other.
+  // Aligns submissions by their operations. Neighbours that remain unpaired on both sides are paired in order.
   static std::vector<AlignedPair> align_submissions(const std::vector<std::string>& a,
                                                     const std::vector<std::string>& b) {
     std::vector<AlignedPair> pairs = align(a, b), merged;
@@ -90,7 +90,7 @@ class Comparison {
     out_.differences.push_back({kind, at_, std::move(path), std::move(a), std::move(b)});
   }
 
-  // One of a pair, or null where the other side has nothing that belongs to it.
+  // Compares a pair; null if the other side has no counterpart.
   void submission(const Walk* a, const Walk* b) {
     at_ = (a != nullptr ? a : b)->index();
     if (a == nullptr || b == nullptr) {
@@ -123,7 +123,7 @@ class Comparison {
   void operations(const Annotated& a, const Annotated& b) {
     const auto fields_a = by_operation(a), fields_b = by_operation(b);
     std::vector<std::string> names_a = a.operations, names_b = b.operations;
-    names_a.emplace_back();  // what follows the last operation
+    names_a.emplace_back();  // for fields after the last operation
     names_b.emplace_back();
     if (names_a != names_b)
       add(DifferenceKind::job, "operations", fmt::format("{}", fmt::join(a.operations, " ")),
@@ -175,7 +175,7 @@ class Comparison {
           finding->a, finding->b);
   }
 
-  // A tensor that both sides know must be the same memory.
+  // A tensor that both sides name must be the same memory.
   void tensors() {
     for (const KnownTensor& a : side_a_.tensors) {
       const auto b = std::ranges::find(side_b_.tensors, a.name, &KnownTensor::name);

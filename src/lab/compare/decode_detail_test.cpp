@@ -1,4 +1,4 @@
-// decode() without words tells the same addresses and unknown bits as with words, and leaves no bit out.
+// decode() without words gives the same addresses and unknown bits as with words, and leaves no bit out.
 #include <gtest/gtest.h>
 
 #include "lab/compare/testing/recorded.h"
@@ -36,7 +36,7 @@ bool differ(const Annotated& a, const Annotated& b) {
   return false;
 }
 
-// The words that the device reads, one after the other with one bit another one.
+// Calls `visit` for each bit of the words that the device reads, with that bit changed.
 template <typename Visit>
 void for_each_changed_bit(const Recorded& job, const capture::Submission& submission, const Visit& visit) {
   capture::Submission changed = submission;

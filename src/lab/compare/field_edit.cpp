@@ -13,12 +13,12 @@
 namespace skillet::npu {
 namespace {
 
-// A word as it is, for what has no row.
+// A raw word, for words without a row.
 constexpr bits::Row kWord =
     bits::make_row<uint32_t>("value", 0, bits::raw, bits::at(0, 0, 32), bits::Evidence::guessed, "");
 int word_count(const AnnotatedField& field) { return field.descriptor == nullptr ? 1 : field.descriptor->words; }
 
-// What drivers always write may be tried otherwise.
+// Fields with a constant value may be changed too.
 bits::Row settable(const AnnotatedField& field) {
   bits::Row row = field.row == nullptr ? kWord : *field.row;
   if (row.codec.kind == bits::CodecKind::always) row.codec = bits::raw;
@@ -39,7 +39,7 @@ Result<std::vector<uint8_t>> covering_bytes(const FieldPlace& place, size_t size
     const auto at = find_place(submission, place.address);
     if (!at || at->buffer->size_bytes - at->offset < size)
       return error(ErrorCode::out_of_range, "no buffer has {} bytes at {:#x}", size, place.address);
-    const std::span<const uint8_t> bytes(at->buffer->bytes);  // without the zeros at its end
+    const std::span<const uint8_t> bytes(at->buffer->bytes);  // without the trailing zeros
     if (at->offset < bytes.size()) from = bytes.subspan(at->offset, std::min(size, bytes.size() - at->offset));
   }
   std::ranges::copy(from, out.begin());
@@ -98,7 +98,7 @@ Result<bits::Value> value_of(const bits::Row& row, std::string_view text) {
   for (const bits::EnumName& one : row.names.values) {
     if (text == one.name) return bits::Value{one.value};
   }
-  if (row.kind == bits::ValueKind::float32 && !text.starts_with("0x")) {  // else its bits
+  if (row.kind == bits::ValueKind::float32 && !text.starts_with("0x")) {  // else the text is the number's bits
     const std::string whole(text);
     char* end = nullptr;
     const float value = std::strtof(whole.c_str(), &end);
@@ -109,8 +109,8 @@ Result<bits::Value> value_of(const bits::Row& row, std::string_view text) {
   return error(ErrorCode::invalid_argument, "'{}' is no value of {}", text, row.name);
 }
 
-// "; in full: 'job 1 nn_instruction.out_zero_point'", of what stands for several words: a field without its descriptor
-// or register ("job 1 out_zero_point"), or one of these without its field ("cna.cbuf_con0").
+// "; in full: 'job 1 nn_instruction.out_zero_point'", for a name that fits several words: a field without its
+// descriptor or register ("job 1 out_zero_point"), or one of these without its field ("cna.cbuf_con0").
 std::string longer_names(std::string_view path, std::span<const std::string_view> names) {
   constexpr size_t kMost = 3;
   const size_t blank = path.find_last_of(' ');
@@ -144,7 +144,7 @@ Result<const AnnotatedField*> find_field(const Annotated& decoded, std::string_v
                longer.empty() ? did_you_mean(path, names) : longer);
 }
 
-// As value_of() reads it back, bit for bit.
+// Text that value_of() reads back, bit for bit.
 std::string text_of(const bits::Row& row, std::span<const uint32_t> words) {
   const bits::Value value = bits::read_field(row, words);
   std::string text = bits::print_value(row, value);
@@ -152,7 +152,7 @@ std::string text_of(const bits::Row& row, std::span<const uint32_t> words) {
   return read.ok() && read->integer == value.integer ? text : fmt::format("{:#x}", value.integer);
 }
 
-// Its own bits alone: all others are nobody's, and stay. What has the value already is not touched at all.
+// Writes only the field's own bits; all others stay. A field that already has the value is not written at all.
 Result<void> put(const AnnotatedField& field, std::string_view text, capture::Submission& submission) {
   const bits::Row row = settable(field);
   SK_TRY_ASSIGN(const std::vector<uint32_t> words, words_of(field, submission));

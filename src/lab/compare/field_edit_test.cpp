@@ -1,4 +1,4 @@
-// Fields of recorded jobs set to other values: the one that was named changes, and no other.
+// Fields of recorded jobs set to other values: only the named field changes.
 #include "lab/compare/field_edit.h"
 
 #include <gtest/gtest.h>
@@ -17,12 +17,12 @@ Values values_of(const Recorded& job, const capture::Submission& submission) {
   const auto decoded = job.driver->decode(job.chip, submission);
   if (!decoded.ok()) return out;
   for (const AnnotatedField& field : decoded->fields) {
-    if (field.place) out[field.path] = field.raw;  // not what a unit that is on now has from the task before
+    if (field.place) out[field.path] = field.raw;  // not fields that an active unit keeps from the previous task
   }
   return out;
 }
 
-// Another value that fits: of one bit the other one, else one more or one less.
+// Another value that fits: a single bit is inverted, other values change by one.
 std::string another_value(const AnnotatedField& field) {
   const uint64_t value = std::stoull(field.raw, nullptr, 16);
   if (field.row == nullptr || field.row->where.width() == 1) return fmt::format("{}", value ^ 1);
@@ -40,7 +40,7 @@ TEST_P(SetField, ChangesThatFieldAlone) {
     const Values before = values_of(job, submission);
     const auto decoded = job.driver->decode(job.chip, submission);
     for (const AnnotatedField& field : decoded->fields) {
-      // Addresses of commands lead elsewhere; several commands may write one register.
+      // Changed addresses of commands lead elsewhere; several commands may write one register.
       if (!field.place || field.row == nullptr || field.kind == FieldKind::commands || field.unknown) continue;
       if (std::ranges::count(decoded->fields, field.path, &AnnotatedField::path) != 1) continue;
       capture::Submission changed = submission;
@@ -48,7 +48,7 @@ TEST_P(SetField, ChangesThatFieldAlone) {
       if (!done.ok() && field.row != nullptr && field.row->codec.kind == bits::CodecKind::log2_of) continue;
       ASSERT_TRUE(done.ok()) << done.error().message;
       Values after = values_of(job, changed);
-      if (after.empty()) continue;  // it says where commands are, or how many
+      if (after.empty()) continue;  // it gives the place or number of commands
       ASSERT_NE(after[field.path], before.at(field.path)) << field.path;
       after[field.path] = before.at(field.path);
       EXPECT_EQ(after, before) << field.path;
@@ -106,7 +106,7 @@ TEST(FieldEdit, ANegativeNumberIsOne) {
   EXPECT_GT(tried, 0U);
 }
 
-// A descriptor without its field stands for many: a few are told.
+// A descriptor without its field fits many names: a few are listed.
 TEST(FieldEdit, NamesAFewOfMany) {
   const Recorded job = recorded("a311d_conv1x1_relu6_u8");
   capture::Submission submission = job.submissions[1];

@@ -1,5 +1,5 @@
-// The environment variables through which `skillet virtual` and `skillet capture` speak to the preloaded libraries, and
-// how what they open shows to `skillet top`. Called by those verbs and by the libraries.
+// Environment variables by which `skillet virtual` and `skillet capture` configure the preloaded libraries, and the
+// name of open nodes for `skillet top`. Called by those verbs and by the libraries.
 // Must not know: what the values do.
 #pragma once
 
@@ -9,18 +9,18 @@ inline constexpr const char* kChipVariable = "SKILLET_VIRTUAL_CHIP";    // "a311
 inline constexpr const char* kFailVariable = "SKILLET_VIRTUAL_FAIL";    // see fake::FaultPlan
 inline constexpr const char* kTraceVariable = "SKILLET_VIRTUAL_TRACE";  // 1: a line per call
 inline constexpr const char* kRootVariable = "SKILLET_VIRTUAL_ROOT";    // folder of the node tree
-// What a job that faults does: "reset" (default: it counts as finished, as after a hang), "error" (submit gives EIO).
+// Result of a job that faults: "reset" (default: it counts as finished, as after a hang), "error" (submit gives EIO).
 inline constexpr const char* kFaultVariable = "SKILLET_VIRTUAL_FAULT";
-// What a call does that a stock kernel does not survive: "report" (default: a line) or "abort" (and the process ends).
+// Result of a call that a stock kernel does not survive: "report" (default: a line) or "abort" (the process ends).
 inline constexpr const char* kMisuseVariable = "SKILLET_VIRTUAL_MISUSE";
-// Milliseconds, see fake::Options::release_time. Of tests, which the host's load must not help.
+// Milliseconds, see fake::Options::release_time. For tests, which must not depend on the host's load.
 inline constexpr const char* kReleaseVariable = "SKILLET_VIRTUAL_RELEASE_MS";
 // Version of the kernel driver's interface, see fake::Options::extensions: "0.0" (default, mainline) or "1.0" to "1.6".
 inline constexpr const char* kInterfaceVariable = "SKILLET_VIRTUAL_INTERFACE";
 inline constexpr const char* kCaptureVariable = "SKILLET_CAPTURE_FILE";
 inline constexpr const char* kCaptureTraceVariable = "SKILLET_CAPTURE_TRACE";  // 1: a line per call
 
-// What /proc/PID/fd shows of an open virtual node is a memfd of this name, with the node's path behind it.
+// Start of the name of the memfd behind an open virtual node, as shown in /proc/PID/fd; the node's path follows.
 inline constexpr const char* kNodeName = "skillet-virtual-node:";
 
 }  // namespace skillet::interpose

@@ -1,6 +1,6 @@
-// guarded(): nothing may be thrown into the program that a library is preloaded into, which may be in C.
-// Called by the hooks, around all that is more than a call of the C library.
-// Must not know: what is guarded.
+// guarded(): keeps exceptions out of the program that a library is preloaded into, which may be in C.
+// Called by the hooks, around all code that does more than a call of the C library.
+// Must not know: the code that is guarded.
 #pragma once
 
 #include <cerrno>
@@ -9,7 +9,8 @@
 
 namespace skillet::interpose {
 
-// What `body` returns; when it throws, `failure` and errno. The end of a cancelled thread passes: it is no exception.
+// Returns the result of `body`; if it throws, sets errno and returns `failure`. The cancellation of a thread passes
+// through: it is not an exception.
 template <typename Result, typename Body>
 Result guarded(Result failure, Body body) {
   try {

@@ -46,14 +46,14 @@ int sync_ioctl(int fd, unsigned long request, void* argument) {
   });
 }
 
-// DMA_BUF_IOCTL_SYNC of an exported buffer, which is coherent here. Real dma-bufs answer themselves.
+// DMA_BUF_IOCTL_SYNC of an exported buffer, which is coherent here. The kernel handles it for real dma-bufs.
 int dma_buf_ioctl(int fd, unsigned long request, void* argument) {
   const Inside inside;
   const int number = errno;
   const int result = libc::ioctl(fd, request, argument);
   if (result == 0 || errno != ENOTTY || request != DMA_BUF_IOCTL_SYNC) return result;
   return guarded(-1, [&] {
-    if (::fcntl(fd, F_GET_SEALS) < 0) return kernel_result(-ENOTTY);  // no memfd
+    if (::fcntl(fd, F_GET_SEALS) < 0) return kernel_result(-ENOTTY);  // not a memfd
     errno = number;
     dma_buf_sync args{};
     if (copy_from_user(&args, reinterpret_cast<uint64_t>(argument), sizeof args) != 0) return kernel_result(-EFAULT);
@@ -63,7 +63,7 @@ int dma_buf_ioctl(int fd, unsigned long request, void* argument) {
   });
 }
 
-// A range that an exported buffer does not have: a dma-buf refuses it, a memfd takes it.
+// True for a range beyond an exported buffer: a dma-buf refuses it, a memfd accepts it.
 bool is_beyond_buffer(int fd, size_t length, off_t offset) {
   struct stat status {};
   if (!OpenFiles::any() || ::fcntl(fd, F_GET_SEALS) != fake::Buffer::kSeals || ::fstat(fd, &status) != 0) return false;
@@ -98,7 +98,7 @@ SK_HOOK(int, ioctl, (int fd, unsigned long request, ...)) {
 SK_HOOK(void*, mmap, (void* address, size_t length, int protection, int flags, int fd, off_t offset)) {
   int failure = 0;
   const auto file = fd >= 0 ? file_of(fd, &failure) : nullptr;
-  // It may be a node all the same, whose place holder has no bytes to map.
+  // The descriptor may still be a node, whose placeholder has no bytes to map.
   if (failure != 0) {
     errno = failure;
     return MAP_FAILED;

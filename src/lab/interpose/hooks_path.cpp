@@ -1,4 +1,5 @@
-// Hooks of the virtual device node that take a path: redirected into the node tree; its nodes show as devices.
+// Hooks of the virtual device node that take a path: they redirect it into the node tree, whose nodes appear as
+// devices.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -32,7 +33,7 @@ std::optional<unsigned> minor_of(dev_t device, ino_t inode) {
   return guarded(std::optional<unsigned>(), [&] { return OpenFiles::instance().minor_of(device, inode); });
 }
 
-// A node of the tree, or an open file of one, becomes a character device of the right number.
+// Reports a node of the tree, or an open file of one, as a character device with the right number.
 int disguise(int result, struct stat* status) {
   if (result != 0 || !S_ISREG(status->st_mode)) return result;
   if (const auto minor_number = minor_of(status->st_dev, status->st_ino)) {
@@ -56,7 +57,7 @@ int disguise(int result, struct statx* status) {
   return result;
 }
 
-// What was opened, by whatever path: a node of the tree gives way to an open file of the device.
+// Replaces a node of the tree, opened by any path, by an open file of the device.
 int open_node(int fd, int flags) {
   const NodeTree* const tree = node_tree_if_built();
   struct stat status {};
@@ -86,7 +87,7 @@ int stat_at(int folder, const char* path, struct stat* status, int flags) {
   return disguise(libc::fstatat(folder, redirect.path(), status, flags), status);
 }
 
-// realpath() of a covered path: resolved in the tree, then told as if it were outside.
+// realpath() of a covered path: resolves it in the tree, then returns the path outside of the tree.
 char* resolve(const Redirect& redirect, char* resolved) {
   char inside_tree[PATH_MAX];
   if (libc::realpath(redirect.path(), inside_tree) == nullptr) return nullptr;
@@ -98,7 +99,7 @@ char* resolve(const Redirect& redirect, char* resolved) {
   });
 }
 
-// Entries of the tree's nodes show as devices, as their stat() does.
+// Reports directory entries of the tree's nodes as devices, like their stat().
 struct dirent* disguise_entry(DIR* folder, struct dirent* entry) {
   if (entry == nullptr || entry->d_type != DT_REG || node_tree_if_built() == nullptr) return entry;
   struct stat status {};
@@ -130,7 +131,7 @@ SK_HOOK(int, openat, (int folder, const char* path, int flags, ...)) {
 }
 SK_HOOK_ALIAS(int, openat64, (int folder, const char* path, int flags, ...), openat);
 
-// What fortified programs call.
+// Called by fortified programs.
 SK_HOOK(int, __open_2, (const char* path, int flags)) { return open_at(AT_FDCWD, path, flags, 0); }
 SK_HOOK_ALIAS(int, __open64_2, (const char* path, int flags), __open_2);
 SK_HOOK(int, __openat_2, (int folder, const char* path, int flags)) { return open_at(folder, path, flags, 0); }
@@ -168,7 +169,7 @@ SK_HOOK(int, statx, (int folder, const char* path, int flags, unsigned mask, str
   return disguise(libc::statx(folder, redirect.path(), flags, mask, status), status);
 }
 
-// What programs built before glibc 2.33 call; the version number always means the struct of today on 64 bits.
+// Called by programs built before glibc 2.33; on 64 bits the version number always means today's struct.
 SK_HOOK(int, __xstat, (int, const char* path, struct stat* status)) {
   return stat_at(AT_FDCWD, path, status, kFollowLinks);
 }
@@ -226,7 +227,7 @@ SK_HOOK(char*, canonicalize_file_name, (const char* path)) {
   return redirect.is_active() ? resolve(redirect, nullptr) : libc::realpath(path, static_cast<char*>(nullptr));
 }
 
-// `ls -l` asks for extended attributes of all it lists.
+// `ls -l` reads extended attributes of all entries.
 SK_HOOK(ssize_t, getxattr, (const char* path, const char* name, void* value, size_t size)) {
   const Redirect redirect(path);
   return libc::getxattr(redirect.path(), name, value, size);

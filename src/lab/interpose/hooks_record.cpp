@@ -1,4 +1,4 @@
-// Hooks of the recording library: ioctl, and what copies or closes descriptors.
+// Hooks of the recording library: ioctl, and calls that copy or close descriptors.
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/ioctl.h>
@@ -23,7 +23,7 @@ namespace {
 
 using Recorder = kernels::FileRecorder;
 
-// The descriptors of the process that were asked something of DRM: their file, or null for other drivers.
+// The descriptors on which the process called a DRM ioctl: their file, or null for other drivers.
 class Files {
  public:
   static Files& instance() {
@@ -31,7 +31,7 @@ class Files {
     return *kInstance;
   }
   static bool any() { return any_.load(std::memory_order_acquire); }
-  // Without the lock: threads of a virtual node close files of their own, which nobody follows, while fork() has it.
+  // Takes no lock: threads of a virtual node close their own files, which are not followed, while fork() holds it.
   bool may_follow(int fd) const {
     return fd >= 0 && (static_cast<size_t>(fd) >= kMarked || marked_[static_cast<size_t>(fd)].load());
   }
@@ -55,7 +55,7 @@ class Files {
       put(to, found->second);
     }
   }
-  // A file ends after the lock: it closes descriptors itself.
+  // Ends the file after the lock is released, because the file closes descriptors itself.
   void closed(int fd) {
     if (!may_follow(fd)) return;
     std::shared_ptr<Recorder> ended;
@@ -65,8 +65,8 @@ class Files {
     ended = std::move(found->second);
     drop(fd);
   }
-  // Around fork(): a child gets everything whole, and no lock that a thread of its parent held. Of a file that is busy,
-  // perhaps with a job of a thread that needs us, the lock is waited for with no other one held.
+  // Around fork(): a child gets consistent data, and no lock that another thread of its parent held. While this waits
+  // for the lock of a busy file, perhaps with a job of a thread that needs this object, it holds no other lock.
   void lock_all() {
     std::shared_ptr<Recorder> busy;
     for (;;) {
@@ -89,19 +89,19 @@ class Files {
     for (const auto& one : recorders()) one->mutex().unlock();
     mutex_.unlock();
   }
-  // A child records to files of its own, from the next call on.
+  // A child records to its own files, from the next call on.
   void start_anew() {
     unlock_all();
     while (!files_.empty()) drop(files_.begin()->first);
     owner_ = ::getpid();
   }
-  // A child after vfork() has its parent's memory, not its parent's descriptors.
+  // A child after vfork() shares its parent's memory, but not its parent's descriptors.
   bool is_ours() const { return owner_ == ::getpid(); }
 
  private:
   Files() : owner_(::getpid()) {}
   static inline constinit std::atomic<bool> any_{false};
-  static constexpr size_t kMarked = 65536;  // descriptors; larger ones may be followed as far as anybody knows
+  static constexpr size_t kMarked = 65536;  // descriptors; larger ones always count as possibly followed
 
   const std::shared_ptr<Recorder>& put(int fd, std::shared_ptr<Recorder> file) {
     if (static_cast<size_t>(fd) < kMarked) marked_[static_cast<size_t>(fd)] = true;
@@ -111,7 +111,7 @@ class Files {
     files_.erase(fd);
     if (static_cast<size_t>(fd) < kMarked) marked_[static_cast<size_t>(fd)] = false;
   }
-  // Each once: copies of a descriptor share one.
+  // Each recorder once: copies of a descriptor share one.
   std::set<std::shared_ptr<Recorder>> recorders() const {
     std::set<std::shared_ptr<Recorder>> all;
     for (const auto& [fd, file] : files_) {
@@ -122,12 +122,12 @@ class Files {
 
   std::mutex mutex_;
   std::map<int, std::shared_ptr<Recorder>> files_;
-  std::array<std::atomic<bool>, kMarked> marked_{};  // those in files_
+  std::array<std::atomic<bool>, kMarked> marked_{};  // descriptors in files_
   pid_t owner_;
 };
 
-// Handlers of fork() that are registered later run earlier: this library must lock before the virtual node behind it
-// does, and its constructor does run after those of the libraries behind it.
+// Handlers of fork() run in reverse order of registration. This library must lock before the virtual node behind it,
+// and its constructor runs after those of the libraries behind it.
 __attribute__((constructor)) void guard_forks() {
   ::pthread_atfork([] { Files::instance().lock_all(); }, [] { Files::instance().unlock_all(); },
                    [] { Files::instance().start_anew(); });
@@ -143,7 +143,7 @@ int copied(int from, int to) {
   });
 }
 
-// While set, calls of this thread come from ourselves.
+// While set, calls of this thread come from this library.
 thread_local bool t_is_inside __attribute__((tls_model("initial-exec"))) = false;
 
 struct Inside {
@@ -184,7 +184,7 @@ SK_HOOK(int, ioctl, (int fd, unsigned long request, ...)) {
 }
 
 SK_HOOK(int, close, (int fd)) {
-  // Before the close: afterwards another thread may own the number.
+  // Before the close: afterwards another thread may have the descriptor's number.
   if (follows() && !t_is_inside) guarded(false, [&] { return Files::instance().closed(fd), true; });
   return libc::close(fd);
 }

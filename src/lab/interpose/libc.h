@@ -1,6 +1,6 @@
 // The C library's own functions, for use inside the preloaded libraries.
-// Called by the hooks and by what implements them.
-// Must not know: what is done with them.
+// Called by the hooks and by their implementation.
+// Must not know: the purpose of the calls.
 #pragma once
 
 #include <dirent.h>
@@ -13,7 +13,7 @@
 
 namespace skillet::interpose::libc {
 
-// Before glibc 2.33 these functions have other names, and one argument more: the version of struct stat.
+// Before glibc 2.33 these functions have other names, and an additional argument: the version of struct stat.
 template <typename... Args>
 class StatCall {
  public:

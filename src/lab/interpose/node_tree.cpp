@@ -18,7 +18,7 @@
 namespace skillet::interpose {
 namespace {
 
-// All devices of these kinds, not only ours: what runs on a simulated chip shall not find a real one by chance.
+// All devices of these kinds, not only ours: a program on a simulated chip must not find a real one by chance.
 constexpr std::string_view kCovered[] = {"/dev/dri",
                                          "/dev/accel",
                                          "/sys/class/drm",
@@ -66,7 +66,7 @@ Result<std::unique_ptr<NodeTree>> NodeTree::create(const std::string& root, cons
     tree->is_own_ = true;
     tree->owner_ = ::getpid();
   }
-  // Without links in it, so that what realpath() returns starts with it.
+  // Without links in it, so that results of realpath() start with it.
   char real[PATH_MAX];
   if (libc::realpath(folder.c_str(), real) == nullptr) return os_error(folder);
   tree->root_ = real;
@@ -101,7 +101,7 @@ Result<void> NodeTree::link(const std::string& path, const std::string& target) 
   return {};
 }
 
-// What a minor number has: its node in /dev, its folder under the device, and links to that.
+// Adds a minor number: its node in /dev, its folder under the device, and links to that.
 Result<void> NodeTree::add_node(const fake::NodePlace& place, const std::string& device,
                                 const fake::NodePlace::Node& node) {
   const std::string path = fmt::format("{}/{}", place.folder, node.name);
@@ -123,7 +123,7 @@ Result<void> NodeTree::add_node(const fake::NodePlace& place, const std::string&
   return link(fmt::format("/sys/class/{}/{}", place.subsystem, node.name), target);
 }
 
-// A device of the platform bus, as its driver lists it.
+// Adds a device of the platform bus, as its driver lists it.
 Result<void> NodeTree::add_device(const fake::NodePlace& place, const fake::NodePlace::Device& device) {
   const std::string path = "/sys/devices/platform/skillet/" + device.name;
   SK_TRY(folder(path));

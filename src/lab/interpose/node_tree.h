@@ -1,7 +1,7 @@
-// NodeTree: a folder with the part of /dev and /sys that a device brings with it, made of real files, so that listing,
-// reading and resolving links work by themselves once a path is redirected into it.
+// NodeTree: a folder with the parts of /dev and /sys that belong to a device, made of real files. Once a path is
+// redirected into it, listing, reading and resolving links work without further code.
 // Called by the hooks of the virtual device node.
-// Must not know: ioctls, buffers, any single kernel driver.
+// Must not know: ioctls, buffers, any specific kernel driver.
 #pragma once
 
 #include <sys/types.h>
@@ -18,21 +18,21 @@ namespace skillet::interpose {
 
 class NodeTree {
  public:
-  // Fills `root`, or a new temporary folder when it is empty; that one is removed when the process exits.
-  // Filling what is filled already does no harm: processes share a root.
+  // Fills `root`, or a new temporary folder if it is empty; the temporary folder is removed when the process exits. A
+  // folder may be filled again: processes share a root.
   static Result<std::unique_ptr<NodeTree>> create(const std::string& root, const fake::NodePlace& place);
   ~NodeTree();
 
-  // Whether `path` is one that a tree holds or hides; knows it without a tree.
+  // True if a tree contains or hides `path`; needs no tree.
   static bool covers(const char* path);
   std::string redirect(const char* path) const { return root_ + path; }
-  // The path as the process shall see it.
+  // The path as the process must see it.
   std::string undo(const char* path) const;
-  // The minor number of the node that this file stands for.
+  // The minor number of the node that this file represents.
   std::optional<unsigned> minor_of(dev_t device, ino_t inode) const;
-  // A file with the lines of `path` and those `added`; its name. Empty: it cannot be made.
+  // Writes a file with the lines of `path` and those in `added`; returns its name. Empty: it cannot be made.
   std::string write_fdinfo(const char* path, int fd, const std::string& added) const;
-  // Of all nodes.
+  // The major number of all nodes.
   unsigned major() const { return major_; }
 
  private:

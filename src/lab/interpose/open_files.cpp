@@ -25,7 +25,7 @@ std::string variable(const char* name, const char* otherwise = "") {
   return value == nullptr ? otherwise : value;
 }
 
-// "1.N": what an out-of-tree kernel of rocket calls its interface.
+// "1.N": the interface version of an out-of-tree kernel of rocket.
 std::optional<int> extensions() {
   constexpr int kLast = 6;
   const std::string version = variable(kInterfaceVariable, "0.0");
@@ -35,7 +35,7 @@ std::optional<int> extensions() {
   return std::nullopt;
 }
 
-// Wrong values are logged and taken as not set: there is nobody to return an error to.
+// Invalid values are logged and ignored: no caller could receive an error.
 fake::Options options(const std::string& chip) {
   fake::Options options;
   options.traces = variable(kTraceVariable, "0") != "0";
@@ -59,7 +59,7 @@ fake::Options options(const std::string& chip) {
   return options;
 }
 
-// "null:CHIP" computes nothing, for timing what is before the device.
+// "null:CHIP" computes nothing, to time the software before the device.
 Result<std::unique_ptr<fake::Kernel>> make_kernel(const std::string& chip) {
   constexpr std::string_view kNull = "null:";
   if (!chip.starts_with(kNull)) return fake::create_kernel(chip, options(chip));
@@ -120,7 +120,7 @@ int OpenFiles::open(unsigned minor, int flags) {
   if (device == nullptr) return -ENODEV;
   if (const int failure = device->open(minor, file); failure != 0) return failure;
   closed = take_closed();
-  // Its name is for those who look from outside.
+  // The name is for observers outside the process.
   const std::string name = kNodeName + path_of(device->place(), minor);
   const int fd = ::memfd_create(name.c_str(), (flags & O_CLOEXEC) != 0 ? MFD_CLOEXEC : 0);
   if (fd < 0) return -errno;
@@ -162,8 +162,8 @@ std::optional<unsigned> OpenFiles::minor_of(dev_t device, ino_t inode) {
   return found->second.file->minor();
 }
 
-// The files that no descriptor of the process refers to any more. They wait for their jobs when they end, and a job may
-// call hooks: not under our lock.
+// Removes the files that no descriptor of the process refers to any more. A file waits for its jobs when it ends, and a
+// job may call hooks, so it must not end under our lock.
 OpenFiles::Files OpenFiles::take_closed() {
   Files closed;
   if (files_.empty() || owner_ != ::getpid()) return closed;
@@ -182,7 +182,7 @@ OpenFiles::Files OpenFiles::take_closed() {
   return closed;
 }
 
-// A child after fork(), or vfork() with its parent's memory, must not touch the parent's files.
+// A child after fork(), or vfork() with its parent's memory, must not close the parent's files.
 int OpenFiles::close(int fd) {
   const std::optional<Identity> identity = owner_ == ::getpid() ? identify(fd) : std::nullopt;
   const int result = libc::close(fd);
@@ -196,7 +196,7 @@ int OpenFiles::close(int fd) {
   return result;
 }
 
-// The kernel closes what is open.
+// Checks the files that the kernel would close at the end of the process.
 void OpenFiles::check_end() {
   const std::lock_guard lock(mutex_);
   if (owner_ != ::getpid()) return;

@@ -1,7 +1,7 @@
-// OpenFiles: the emulated kernel driver of the process, and which descriptors are open files of its nodes. Each open
-// file is a memfd of its own, so copies of a descriptor are recognised by what they refer to, however they were made.
+// OpenFiles: the emulated kernel driver of the process, and the descriptors that are open files of its nodes. Each open
+// file is a separate memfd, so copies of a descriptor are recognised by the memfd, however they were made.
 // Called by the hooks.
-// Must not know: ioctls, paths, any single kernel driver.
+// Must not know: ioctls, paths, any specific kernel driver.
 #pragma once
 
 #include <sys/stat.h>
@@ -24,24 +24,24 @@ class OpenFiles {
   // Cheap: false until the first file was opened.
   static bool any() { return any_.load(std::memory_order_acquire); }
 
-  // How the device shows; nothing when the kernel cannot be made (the reason is logged).
+  // The device's place in /dev and /sys; nothing if the kernel cannot be made (the reason is logged).
   std::optional<fake::NodePlace> place();
   // A descriptor, or a negative errno. `flags` as for open().
   int open(unsigned minor, int flags);
-  // `failure`: set to the errno where the descriptor could not be asked what it is.
+  // `failure`: set to the errno if the descriptor could not be identified.
   std::shared_ptr<fake::File> find(int fd, int* failure = nullptr);
-  // For flock(): a descriptor of a file of the node in the tree `root`, which no other open file of ours has. Or a
-  // negative errno.
+  // For flock(): a descriptor of the node's file in the tree `root`, separate for each open file of ours. Or a negative
+  // errno.
   int lock_file(int fd, const std::string& root);
-  // The minor number, when one of our files is behind it.
+  // The minor number, if the file is one of ours.
   std::optional<unsigned> minor_of(dev_t device, ino_t inode);
-  // close(), and the end of the file when this was its last descriptor.
+  // close(), and the end of the file if this was its last descriptor.
   int close(int fd);
 
-  // When the process ends.
+  // Called when the process ends.
   void check_end();
 
-  // Around fork(): a child gets everything whole, and no lock that a thread of its parent held.
+  // Around fork(): a child gets consistent data, and no lock that another thread of its parent held.
   void lock_all();
   void unlock_all();
 

@@ -1,5 +1,5 @@
-// Real: the C library's own function behind one that we replace, found on first use.
-// Called by everything in the preloaded libraries that must not meet its own hooks.
+// Real: the C library's own function that a hook replaces, found on first use.
+// Called by all code in the preloaded libraries that must bypass its own hooks.
 // Must not know: which functions are replaced.
 #pragma once
 
@@ -38,8 +38,8 @@ class Real {
 
 }  // namespace skillet::interpose
 
-// SK_HOOK(int, close, (int fd)) { ... }: our function under the C library's name. The name is given to the
-// assembler only, so the library's own declaration, with its attributes, does not get in the way.
+// SK_HOOK(int, close, (int fd)) { ... }: our function under the C library's name. Only the assembler gets the name, so
+// there is no conflict with the library's own declaration and its attributes.
 #define SK_HOOK(result, name, parameters)                                                                  \
   extern "C" __attribute__((visibility("default"), used)) result sk_hook_##name parameters __asm__(#name); \
   extern "C" result sk_hook_##name parameters

@@ -39,11 +39,11 @@ class LibcCalls final : public kernels::Syscalls {
   }
 };
 
-// As the kernel calls the node behind an open file.
+// The kernel's name of the node behind an open file.
 std::string node_name(int fd) {
   constexpr std::string_view kKey = "DEVNAME=";
   struct stat status {};
-  if (::fstat(fd, &status) != 0) return {};  // not libc::fstat(): that of a virtual node when there is one
+  if (::fstat(fd, &status) != 0) return {};  // not libc::fstat(), which may be that of a virtual node
   const std::string number = fmt::format("{}:{}", major(status.st_rdev), minor(status.st_rdev));
   std::ifstream event(fmt::format("/sys/dev/char/{}/uevent", number));
   for (std::string line; std::getline(event, line);) {

@@ -1,6 +1,6 @@
-// Recording: where the submissions of a program that is recorded go: a capture file for each open file of each process.
+// Recording: the capture files of a recorded program, one for each open file of each process.
 // Called by the hooks of the recording library.
-// Must not know: descriptors' copies.
+// Must not know: copies of descriptors.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@ namespace skillet::interpose {
 // The C library's own calls.
 const kernels::SyscallsRef& libc_calls();
 
-// What records the file behind `fd`; null for files of other drivers.
+// The recorder of the file behind `fd`; null for files of other drivers.
 std::shared_ptr<kernels::FileRecorder> start_recording(int fd);
 
 }  // namespace skillet::interpose

@@ -62,14 +62,14 @@ void end(void* /*unused*/) {
   delete g_tree.exchange(nullptr);
 }
 
-// After the destructors of all libraries: this one's run before those of what the program is linked with, which may
-// still close its devices. What is registered now runs when they have; it belongs to no library, or it would run with
-// this one's.
+// Registers end() to run after the destructors of all libraries. This library's destructors run before those of
+// libraries that the program is linked with, which may still close their devices. The handler belongs to no library,
+// because otherwise it would run with this library's destructors.
 __attribute__((destructor)) void end_last() {
   if (abi::__cxa_atexit(end, nullptr, nullptr) != 0) end(nullptr);
 }
 
-// The descriptor of a path such as "/proc/self/fdinfo/3", of this process; -1: it is none.
+// The descriptor in a path such as "/proc/self/fdinfo/3" of this process; -1 for other paths.
 int fdinfo_descriptor(std::string_view path) {
   for (const std::string& folder : {std::string("/proc/self/fdinfo/"), fmt::format("/proc/{}/fdinfo/", ::getpid())}) {
     const std::string_view number = path.substr(std::min(folder.size(), path.size()));
@@ -80,7 +80,8 @@ int fdinfo_descriptor(std::string_view path) {
   return -1;
 }
 
-// A file in the tree with those lines of an open node, and the driver's. Empty: the driver has none.
+// Writes a file in the tree with the kernel's and the driver's fdinfo lines of an open node. Empty: the driver has
+// none.
 std::string write_fdinfo(const char* path) {
   const int fd = fdinfo_descriptor(path);
   const auto file = fd < 0 ? nullptr : OpenFiles::instance().find(fd);

@@ -1,4 +1,4 @@
-// Redirect: takes a path into the node tree while a hook calls the C library's function with it.
+// Redirect: maps a path into the node tree while a hook calls the C library's function with it.
 // Called by the hooks of the virtual device node.
 // Must not know: ioctls, buffers.
 #pragma once
@@ -9,7 +9,7 @@
 
 namespace skillet::interpose {
 
-// While one lives, hooks of this thread pass everything on: what we call ourselves is not meant.
+// While an Inside exists, hooks of its thread pass all calls on: our own calls must not be redirected.
 class Inside {
  public:
   Inside() { ++depth_; }
@@ -34,7 +34,7 @@ class Redirect {
   std::string buffer_;
 };
 
-// The tree, once a path of it was asked for; null before, and inside.
+// The tree, once one of its paths was used; null before, and inside.
 const NodeTree* node_tree_if_built();
 
 }  // namespace skillet::interpose

@@ -1,4 +1,4 @@
-// Where things are: pages of the core's MMU, regions of the guest's memory, registers on the bus.
+// Addresses: pages of the core's MMU, regions of the guest's memory, registers on the bus.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -18,7 +18,7 @@
 namespace skillet::mmio {
 namespace {
 
-// A page of the fourth directory. What is not present there is none, whatever it points to.
+// A page of the fourth directory. An entry that is not present gives no page, for any address in it.
 TEST(EtnavivPages, AreFoundByDirectoryAndEntry) {
   struct Case {
     uint32_t directory, entry, status;  // 0: the page is found
@@ -52,7 +52,7 @@ TEST(EtnavivPages, AreFoundByDirectoryAndEntry) {
 struct Socket {
   Socket() { EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0); }
   ~Socket() { ::close(ends[1]); }
-  // A message and descriptors with it.
+  // Sends a message with descriptors.
   void send(uint32_t request, const std::vector<uint64_t>& payload, std::vector<int> fds) const {
     std::vector<uint8_t> bytes(12 + payload.size() * 8);
     const std::array<uint32_t, 3> header = {request, 1, static_cast<uint32_t>(payload.size() * 8)};
@@ -93,7 +93,7 @@ TEST(VhostUserMemory, RegionsAreWhereTheirFilesAndAddressesSay) {
   ::close(fd);
 }
 
-// VIRTIO_RING_F_EVENT_IDX, VHOST_USER_F_PROTOCOL_FEATURES, VIRTIO_F_VERSION_1, and that lines make interrupts.
+// VIRTIO_RING_F_EVENT_IDX, VHOST_USER_F_PROTOCOL_FEATURES, VIRTIO_F_VERSION_1, and that lines raise interrupts.
 TEST(VhostUserFeatures, AreThoseOfTheSpecifications) {
   const Socket socket;
   GuestMemory memory;
@@ -118,7 +118,7 @@ TEST(VhostUserFeatures, AreThoseOfTheSpecifications) {
   }
 }
 
-// Each access is a line: with the window's name and the register's, by its place in the window.
+// Each access gives a line with the window's and the register's name, by its offset in the window.
 class Echo final : public Device {
  public:
   uint32_t read(uint64_t offset) override { return static_cast<uint32_t>(offset) + 1; }
@@ -142,7 +142,7 @@ TEST(Bus, LogsEachAccess) {
                                       "read  nothing 0x10002000 = 0xffffffff"}));
 }
 
-// Linux's etnaviv takes four cores, others any number.
+// Linux's etnaviv supports four cores, other drivers any number.
 TEST(Board, OtherDriversTakeAnyNumberOfCores) {
   const OwnFolder folder;
   for (const char* chip : {"rk3588", "imx93"}) {

@@ -21,8 +21,8 @@ constexpr PlaceChip kKernels[] = {
 };
 constexpr uint16_t kMostLines = 16;
 constexpr uint64_t kStride = 0x100000;
-constexpr double kClockMhz = 800;                               // of the device tree, where none is asked for
-constexpr double kLeastClockMhz = 0.001, kMostClockMhz = 4294;  // its cell of Hz holds no more
+constexpr double kClockMhz = 800;                               // in the device tree, if no clock is given
+constexpr double kLeastClockMhz = 0.001, kMostClockMhz = 4294;  // its cell in Hz holds no more
 
 WatchOptions watch_of(const BoardOptions& options, uint16_t line) {
   const std::string number = line == 0 ? "" : fmt::format(".{}", line + 1);

@@ -1,6 +1,6 @@
-// Board: simulated chips on a bus as Linux's own drivers see them, and the device tree that tells Linux of them.
+// Board: simulated chips on a bus, as Linux's own drivers see them, and the device tree that describes them to Linux.
 // Called by main.cpp and tests.
-// Must not know: any chip; a row of board.cpp makes a kernel driver's devices.
+// Must not know: any chip; each row of board.cpp makes the devices of a kernel driver.
 #pragma once
 
 #include <memory>
@@ -18,21 +18,21 @@ struct BoardOptions {
   std::vector<std::string> chips;  // "a311d", "rk3588,quirk=NAME"
   Faults faults;                   // of each chip
   uint32_t cores = 0;              // of each chip, at most; 0: all it has
-  std::string record;    // path of a capture of the first device's jobs; of the others: with .2, .3, ... behind it
-  double clock_mhz = 0;  // jobs take the time that they need at this clock; 0: none
+  std::string record;    // path of a capture of the first device's jobs; the other devices' paths end in .2, .3, ...
+  double clock_mhz = 0;  // jobs take their predicted time at this clock; 0: no delay
   bool traces = false;   // a line for each access to a register, on standard error
 };
 
 class Board {
  public:
-  // Listens in `folder`. Error: a chip is not known, or no kernel driver of Linux drives it; a socket cannot be made.
+  // Listens in `folder`. Error: a chip is not known, or no kernel driver of Linux supports it; a socket cannot be made.
   static Result<std::unique_ptr<Board>> create(const std::string& folder, const BoardOptions& options);
   Server& server() { return *server_; }
-  // Source of the device tree, as dtc takes it.
+  // Source of the device tree, for dtc.
   std::string device_tree() const;
-  // A line for each chip that Linux's driver does not run; empty: it runs all.
+  // A line for each chip that Linux's driver does not run; empty if it runs all.
   std::string notes() const;
-  // A line for each device: what it did.
+  // A line of counts for each device.
   std::string summary() const;
 
  private:

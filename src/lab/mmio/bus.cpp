@@ -27,7 +27,7 @@ enum class GpioRequest : uint16_t {
   set_interrupt_type = 6,
 };
 constexpr uint8_t kOk = 0, kFailed = 1, kIsInput = 2;
-constexpr uint8_t kInvalid = 0, kValid = 1;  // of a returned buffer of events
+constexpr uint8_t kInvalid = 0, kValid = 1;  // status of a returned buffer of events
 
 }  // namespace
 
@@ -65,7 +65,7 @@ void Bus::write(uint64_t address, uint32_t value) {
   if (window != nullptr) window->device->write(address - window->address, value);
 }
 
-// Registers are words: a smaller access gets its part of one, a larger one is two.
+// Registers are words: a smaller access gets part of one, a larger one reads two.
 Result<std::vector<uint8_t>> Bus::access(const Chain& chain) {
   Access message{};
   if (chain.request.size() < sizeof(message))
@@ -92,12 +92,12 @@ Result<std::vector<uint8_t>> Bus::access(const Chain& chain) {
       write(first + at, value);
     }
   }
-  return std::vector<uint8_t>();  // others are no access to registers
+  return std::vector<uint8_t>();  // other messages access no registers
 }
 
 Result<void> Bus::serve(uint32_t index, std::span<Queue> queues, const GuestMemory& guest) {
   Queue& queue = queues[index];
-  if (index != 0) return {};  // of messages, which platform devices do not have
+  if (index != 0) return {};  // the queue of messages, which platform devices do not have
   bool is_told = true;
   while (true) {
     SK_TRY_ASSIGN(const std::optional<Chain> chain, queue.take(guest));
@@ -145,7 +145,7 @@ std::vector<uint8_t> Lines::answer(const std::vector<uint8_t>& request) {
   return {kFailed, 0};
 }
 
-// The kernel waits for its buffer.
+// Returns the line's buffer, because the kernel waits for it.
 void Lines::mask(uint16_t line, Queue& events) {
   if (!waiting_[line]) return;
   events.give_back(*waiting_[line], std::array{kInvalid});

@@ -1,4 +1,4 @@
-// What a client of the sockets may do wrong: the server stays up, says what it was, and serves the other socket.
+// Errors of a client of the sockets: the server stays up, reports the error, and serves the other socket.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
@@ -102,7 +102,7 @@ size_t open_files() {
   return static_cast<size_t>(std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}));
 }
 
-// What a client does, and what the server says of it; nothing: it is a client like others.
+// A client's actions, and the server's message about them; none: a normal client.
 struct Case {
   const char* name;
   std::function<void(const Client&)> act;
@@ -176,7 +176,7 @@ const Case kCases[] = {
      "answers are not read"},
 };
 
-// The other socket is served meanwhile, and this one afterwards; no descriptor is left open.
+// The other socket is served meanwhile, and this one afterwards; no descriptor stays open.
 TEST(Clients, WhatOneDoesWrongHarmsNobodyElse) {
   for (const Case& one : kCases) {
     SCOPED_TRACE(one.name);
@@ -229,7 +229,7 @@ TEST(Clients, WhoIsSlowHoldsNobodyUpAndIsDropped) {
   EXPECT_LT(now(), VhostUser::kPatience + std::chrono::milliseconds(1200)) << "the slow one is still there";
 }
 
-// However many there are, so that the other socket has its turn.
+// For any number of requests, so that the other socket is served too.
 TEST(Clients, AQueueIsServedInRounds) {
   std::array<int, 2> ends{};
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);
@@ -262,8 +262,8 @@ TEST(Clients, AGuestThatMakesRequestsOnAndOnKeepsNobodyOut) {
   const Descriptor kick(::eventfd(0, EFD_CLOEXEC)), call(::eventfd(0, EFD_CLOEXEC));
   client.kick_by(kick.fd);
   client.call_by(call.fd);
-  EXPECT_EQ(::eventfd_write(call.fd, ~uint64_t{0} - 1), 0);  // it is full, and would block its writer
-  std::memset(client.bytes + 0x1000, 1, 16);                 // a message of the bus that is no access
+  EXPECT_EQ(::eventfd_write(call.fd, ~uint64_t{0} - 1), 0);  // full, so that it would block a writer
+  std::memset(client.bytes + 0x1000, 1, 16);                 // a message of the bus that is not an access
   const std::vector<uint8_t> part = bytes_of(uint64_t{0x1000}, uint32_t{16}, uint16_t{0}, uint16_t{0});
   std::memcpy(client.bytes, part.data(), part.size());
   client.make_available(60000);
@@ -293,7 +293,7 @@ TEST(Clients, AThousandConnectionsAreServedInTurn) {
   EXPECT_EQ(open_files(), before);
 }
 
-// Also what a device's thread reads by the addresses of its page table.
+// Also for reads by a device's thread, by the addresses of its page table.
 TEST(Shrinkable, PagesThatAreGoneAreZerosInAllThreads) {
   const Descriptor file(::memfd_create("guest", MFD_CLOEXEC));
   ASSERT_EQ(::ftruncate(file.fd, kMemoryBytes), 0);
@@ -317,7 +317,7 @@ TEST(Shrinkable, PagesThatAreGoneAreZerosInAllThreads) {
   EXPECT_EQ(guest.cut_short(), "the file of its memory at 0x0 was cut to 0 bytes, of 16777216");
 }
 
-// Where a process has as many mappings as it may, it could not even take them back.
+// A process with the largest number of mappings could not even undo them.
 TEST(AddressSpace, PagesInTooManyPiecesAreAnError) {
   Guest guest;
   AddressSpace space, other;

@@ -1,4 +1,4 @@
-// The clock of --clock: which ones there are, and that jobs take their time.
+// The clock of --clock: its accepted values, and that jobs take their time.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -49,7 +49,7 @@ TEST(Board, HasAsManyCoresAsADriverTakes) {
 // A recorded job; at a clock of 1 kHz it takes some time.
 TEST(JobWatch, AJobTakesTheTimeOfItsClock) {
   const capture::Capture capture = capture::read(in_tree("tests/captures/a311d_conv1x1_relu6_u8")).value();
-  const capture::Submission& submission = capture.submissions.back();  // the one before it sets up
+  const capture::Submission& submission = capture.submissions.back();  // the one before sets the device up
   std::vector<Bytes> contents;
   sim::Memory memory;
   contents.reserve(submission.buffers.size());

@@ -1,4 +1,4 @@
-// Faults: what goes wrong in a device, by the number of its job: how a kernel driver recovers is to be seen.
+// Faults: injected errors of a device, by the number of its job, to observe how a kernel driver recovers.
 // Called by the devices of lab/mmio/ and main.cpp. Must not know: any device.
 #pragma once
 
@@ -15,13 +15,13 @@
 
 namespace skillet::mmio {
 
-// power_loss: from then on registers read 0 and keep nothing.
+// power_loss: from then on registers read 0 and ignore writes.
 enum class FaultKind : uint8_t { none, hang, lost_interrupt, spurious_interrupt, bus_error, page_fault, power_loss };
 
 class Faults {
  public:
-  // "hang@3,lost_interrupt@7": the third job since the start hangs, and so on; a job has one fault at most. Empty:
-  // none. The error lists the kinds.
+  // "hang@3,lost_interrupt@7": the third job since the start hangs, and so on; a job has at most one fault. Empty:
+  // none. An error lists the kinds.
   static Result<Faults> parse(std::string_view text) {
     Faults faults;
     for (bool has_more = !text.empty(); has_more;) {
@@ -45,7 +45,7 @@ class Faults {
     }
     return faults;
   }
-  // Of the next job.
+  // The fault of the next job.
   FaultKind next() {
     ++jobs_;
     const auto found = std::ranges::find(rows_, jobs_, &Row::job);

@@ -15,7 +15,7 @@
 namespace skillet::mmio {
 namespace {
 
-// Linux lets a process have 65,530, and asks before it looks at what a new one replaces.
+// Linux allows a process 65,530 mappings, and checks this before it considers what a new one replaces.
 constexpr size_t kMappingsMax = 48'000;
 std::atomic<size_t> all_mappings = 0;
 constexpr uint64_t kSpaceBytes = uint64_t{1} << 32;
@@ -134,7 +134,7 @@ Result<void> AddressSpace::reserve() {
   return {};
 }
 
-// Readable and writable in this process in any case: a simulator is told the rights.
+// Always readable and writable in this process: the simulator gets the access rights.
 Result<void> AddressSpace::put(const GuestMemory& guest, std::span<const Page> pages) {
   while (!pages.empty()) {
     const Page& first = pages[0];
@@ -200,7 +200,7 @@ void AddressSpace::revoke() {
   if (base_ == nullptr) return;
   if (::mmap(base_, kSpaceBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
              0) == MAP_FAILED)
-    std::abort();  // a thread would go on in memory of a guest that has it back
+    std::abort();  // a thread would go on to use memory that the guest has freed
   forget_mappings();
   std::ranges::fill(mapped_, Page());
 }

@@ -1,5 +1,5 @@
-// GuestMemory: the memory of a guest kernel, as the front end of vhost-user hands it over; AddressSpace: the device
-// addresses that a page table in it makes, as contiguous bytes of this process.
+// GuestMemory: the memory of a guest kernel, as the front end of vhost-user shares it. AddressSpace: the device
+// addresses of a page table in it, as contiguous bytes of this process.
 // Called by the devices of lab/mmio/.
 // Must not know: any device, virtqueues.
 #pragma once
@@ -34,19 +34,19 @@ class GuestMemory {
   GuestMemory(const GuestMemory&) = delete;
   GuestMemory& operator=(const GuestMemory&) = delete;
 
-  // Takes the regions' descriptors, and closes them on failure too.
+  // Takes the regions' descriptors, and closes them on failure.
   Result<void> set(std::vector<Region> regions);
-  // The bytes at a guest physical address; empty: not all of them are memory.
+  // The bytes at a guest physical address; empty if not all of them are memory.
   std::span<uint8_t> at(uint64_t guest_address, uint64_t size_bytes) const;
-  // The bytes from a guest physical address to the end of the memory that it is in; empty: it is no memory.
+  // The bytes from a guest physical address to the end of its region; empty if the address is not memory.
   std::span<uint8_t> from(uint64_t guest_address) const;
-  // The same as at() by the address that the front end itself uses.
+  // Like at(), by the front end's own address.
   std::span<uint8_t> at_user(uint64_t user_address, uint64_t size_bytes) const;
-  // A word that the guest may write meanwhile.
+  // A word that the guest may write concurrently.
   std::optional<uint32_t> word(uint64_t guest_address) const;
-  // Where a page is in its file; no descriptor: it is no memory.
+  // The place of a page in its file; no descriptor if it is not memory.
   Region page(uint64_t guest_address) const;
-  // Which region's file is shorter now than it was; empty: none.
+  // Name of a region whose file is now shorter than before; empty: none.
   std::string cut_short() const;
 
  private:
@@ -55,7 +55,7 @@ class GuestMemory {
   std::vector<Shrinkable> watched_;
 };
 
-// A page of device memory: which one, its guest address and rights.
+// A page of device memory: its index, guest address and rights.
 struct Page {
   uint32_t index = 0;
   uint64_t guest_address = 0;
@@ -63,8 +63,8 @@ struct Page {
   bool operator==(const Page&) const = default;
 };
 
-// The 4 GiB of device addresses of one page table. The guest's own pages are mapped side by side, so that what a
-// device writes is there for the guest, and a buffer of many pages is one run of bytes. May be used by several threads.
+// The 4 GiB of device addresses of one page table. The guest's own pages are mapped contiguously, so that the guest
+// sees a device's writes, and a buffer of many pages is one range of bytes. May be used by several threads.
 class AddressSpace {
  public:
   AddressSpace() = default;
@@ -72,19 +72,19 @@ class AddressSpace {
   AddressSpace(const AddressSpace&) = delete;
   AddressSpace& operator=(const AddressSpace&) = delete;
 
-  // Counts revoke().
+  // Number of calls of revoke().
   uint64_t epoch() const;
-  // Maps these pages and no others, in rising order, as a simulator takes them. Error: a page is no memory of the
-  // guest, they lie in more pieces than a process may map, or revoke() was called since `epoch`.
+  // Maps exactly these pages, in ascending order, as a simulator expects. Error: a page is not the guest's memory, the
+  // pages need more mappings than a process may have, or revoke() was called since `epoch`.
   Result<sim::Memory> map(const GuestMemory& guest, std::span<const Page> pages, uint64_t epoch);
-  // Nothing is mapped any longer; a thread that still uses what map() gave finds pages that are nobody's.
+  // Unmaps everything. A thread that still uses the result of map() accesses anonymous pages.
   void revoke();
 
  private:
   Result<void> reserve();
-  // Of pages one behind another, those that are not there yet.
+  // Maps those of consecutive pages that are not mapped yet.
   Result<void> put(const GuestMemory& guest, std::span<const Page> pages);
-  // Of such pages, how many from the first on lie one behind another in the guest's memory, too.
+  // Number of these pages, from the first, that are contiguous in the guest's memory too.
   size_t together(const GuestMemory& guest, std::span<const Page> pages) const;
   void forget_mappings();
 
@@ -96,8 +96,8 @@ class AddressSpace {
   size_t mappings_ = 0;
 };
 
-// The pages of two levels of tables, each of 1024 words that have the entry's valid bit in bit 0. `address_of`: the
-// guest address in an entry of the directory; `page_of`: the page in an entry of a table.
+// The pages of a two-level table with 1024 words each, whose bit 0 is the valid bit. `address_of`: the guest address in
+// a directory entry; `page_of`: the page in a table entry.
 template <typename AddressOf, typename PageOf>
 std::vector<Page> walk(const GuestMemory& guest, uint64_t directory, AddressOf address_of, PageOf page_of) {
   constexpr uint32_t kEntries = 1024, kValid = 1;

@@ -1,4 +1,4 @@
-// is_asleep(): whether the guest's kernel, a process of the host, waits for something instead of computing.
+// is_asleep(): whether the guest's kernel, a process of the host, is waiting and not computing.
 // Called by the server, before it interrupts the guest. Must not know: devices.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace skillet::mmio {
 
-// Also where nothing is known of the process.
+// Also true if nothing is known of the process.
 inline bool is_asleep(pid_t process) {
   std::array<char, 512> text{};
   const int file = ::open(fmt::format("/proc/{}/stat", process).c_str(), O_RDONLY | O_CLOEXEC);

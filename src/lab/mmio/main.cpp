@@ -20,8 +20,8 @@ namespace {
 
 using skillet::mmio::Server;
 
-// Ends a server when a signal asks for it. What keeps it busy, such as a job that is computed, is given a while; then
-// the process ends without it. Made before other threads, which inherit that they get none of these signals.
+// Ends a server on a signal. A job that is being computed, or other work, gets some time; then the process ends without
+// it. Created before other threads, so that they inherit the mask that blocks these signals.
 class Ending {
  public:
   Ending() {
@@ -32,7 +32,7 @@ class Ending {
   void watch(Server& server) {
     thread_ = std::thread([this, &server] { wait(server); });
   }
-  // Nothing is to be ended any longer.
+  // Called when the server has ended.
   void over() {
     {
       const std::lock_guard lock(mutex_);
@@ -78,7 +78,7 @@ int serve(const std::string& folder, const skillet::mmio::BoardOptions& options,
   auto board = skillet::mmio::Board::create(folder, options);
   if (!board.ok()) return fail(board.error());
   if (!tree.empty()) {
-    const std::string beside = tree + ".new";  // who waits for the file finds all of it
+    const std::string beside = tree + ".new";  // renamed when complete, so that readers see the whole file
     std::FILE* const file = std::fopen(beside.c_str(), "w");
     const std::string text = (*board)->device_tree();
     const bool is_written = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();

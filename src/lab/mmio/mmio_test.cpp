@@ -1,4 +1,4 @@
-// Devices without a kernel: what a guest may write to them, in order and at random, and to the sockets.
+// Devices without a kernel: writes that a guest may make to them, in order and at random, and to the sockets.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -34,7 +34,7 @@ std::unique_ptr<etnaviv::Core> make_etnaviv(Guest& guest, Faults faults = {}, Jo
 }
 std::unique_ptr<etnaviv::Core> make_secure(Guest& guest) {
   auto core = make_etnaviv(guest);
-  core->write(0x3a8, 1);  // so does a kernel that knows the core to be one
+  core->write(0x3a8, 1);  // like a kernel that knows that the core is secure
   return core;
 }
 std::unique_ptr<rocket::Core> make_rocket(Guest& guest, Faults faults = {}, JobWatch watch = {}) {
@@ -132,7 +132,7 @@ TEST(Etnaviv, AFrontEndThatGoesRoundAnswersReads) {
   EXPECT_EQ(core->read(0x004), 0x7fffffffU);
 }
 
-// 4 GiB of one page, which is the table, the directory and the job.
+// 4 GiB that all map one page, which is the table, the directory and the job.
 TEST(Etnaviv, ATableThatPointsAtItselfIsAHang) {
   Guest guest;
   const auto core = make_secure(guest);
@@ -196,7 +196,7 @@ TEST(Rocket, ATableThatPointsAtItselfIsAFailedTask) {
     EXPECT_EQ(core->read(0x2c) & 0x300, 0U);
   }
   core->stop();
-  const auto bytes = std::make_unique<std::array<uint8_t, 64 << 20>>();  // a mapping of its own: addresses are left
+  const auto bytes = std::make_unique<std::array<uint8_t, 64 << 20>>();  // separate mapping: addresses stay free
   EXPECT_NE(bytes, nullptr);
 }
 
@@ -213,7 +213,7 @@ struct DeviceMemory {
   uint32_t next_table = 0x4000, next_page = 0xff000;
 };
 
-// Registers count pairs of commands: behind an odd number there is a filler, as behind those of MoveNet.
+// Registers count pairs of commands: a filler follows an odd number, as in MoveNet's jobs.
 TEST(Rocket, AnOddNumberOfCommandsEndsWithAFiller) {
   const capture::Capture capture = capture::read(in_tree("tests/captures/rk3588_conv1x1_relu6_u8")).value();
   const capture::Submission& submission = capture.submissions.back();
@@ -226,7 +226,7 @@ TEST(Rocket, AnOddNumberOfCommandsEndsWithAFiller) {
     }
   }
   const capture::Commands& commands = submission.jobs[0].commands[0];
-  const uint32_t elsewhere = 0x3f000000, first = elsewhere + 8;  // behind a filler, so that their number is odd
+  const uint32_t elsewhere = 0x3f000000, first = elsewhere + 8;  // after a filler, so that their number is odd
   for (uint64_t at = 0; at < commands.size_bytes; at += 4) memory.word(first + at) = memory.word(commands.address + at);
   const auto core = make_rocket(guest);
   const auto amount = static_cast<uint32_t>(commands.size_bytes / 16);
@@ -354,7 +354,7 @@ JobWatch recording(const std::string& path) {
       .value();
 }
 
-// Three pages of a device's memory, the last two side by side and of one kind.
+// Three pages of a device's memory, the last two adjacent and with equal rights.
 struct Mapped {
   Mapped() {
     const Page all[] = {{0x10, 0x3000, true}, {0x20, 0x5000, false}, {0x21, 0x4000, false}};
@@ -405,7 +405,7 @@ TEST(JobWatch, ACaptureHasTheMemoryThatAJobReachesBeforeItRuns) {
   EXPECT_NE(lost.error().message.find("there is no folder"), std::string::npos) << lost.error().message;
 }
 
-// A buffer at address 0 counts as not mapped: the pages behind page 0 must not be lost with it.
+// A buffer at address 0 counts as not mapped: the pages after page 0 must not be lost with it.
 TEST(JobWatch, PageZeroIsABufferOfItsOwn) {
   Mapped mapped;
   const Page all[] = {{0, 0x3000, true}, {1, 0x4000, true}, {2, 0x5000, true}};
@@ -423,7 +423,7 @@ TEST(JobWatch, PageZeroIsABufferOfItsOwn) {
   EXPECT_EQ(capture.submissions[0].buffers[1].bytes.data()[0], 2);
 }
 
-// What the page tables give, and the commands without what the kernel put behind them.
+// Records the pages of the page tables, and the commands without those that the kernel appended.
 TEST(JobWatch, ACoreOfEtnavivRecordsItsJobs) {
   Guest guest;
   const std::string path = own_path("etnaviv.skcap");
@@ -434,7 +434,7 @@ TEST(JobWatch, ACoreOfEtnavivRecordsItsJobs) {
     guest.word(0x3000) = 0x4000;
     guest.word(0x4000) = 0x5001;
     guest.word(0x5004) = 0x6005;  // 0x1000: the ring
-    guest.word(0x5008) = 0x7001;  // 0x2000: the job, which nobody writes
+    guest.word(0x5008) = 0x7001;  // 0x2000: the job, which is not written
     guest.word(0x6000) = 0x40000002;
     guest.word(0x6004) = 0x2000;
     guest.word(0x6008) = 0x10000000;  // END
@@ -457,7 +457,7 @@ TEST(JobWatch, ACoreOfEtnavivRecordsItsJobs) {
   EXPECT_FALSE(capture.submissions[0].buffers[1].write);
 }
 
-// A job begins where the IOMMU is switched on for it.
+// A job begins when its IOMMU is switched on.
 TEST(JobWatch, ACoreOfRocketRecordsTheTasksOfAJobTogether) {
   Guest guest;
   const std::string path = own_path("rocket.skcap");

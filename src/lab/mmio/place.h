@@ -1,4 +1,4 @@
-// Place: where a kernel driver's devices are put on the board, with the nodes of the device tree that say so.
+// Place: the addresses of a kernel driver's devices on the board, and their nodes in the device tree.
 // Called by board.cpp; implemented in lab/mmio/<kernel driver>/place.cpp.
 // Must not know: the bus.
 #pragma once
@@ -18,27 +18,27 @@ namespace skillet::mmio {
 struct Placed {
   Window window;  // its device is the one below
   std::unique_ptr<Device> device;
-  std::string nodes;             // of the device tree
-  std::string_view driver = {};  // of Linux
-  uint32_t most_of_driver = 0;   // devices that it takes; 0: any number
-  std::string note = {};         // what its user is to expect; empty: what is said of all
+  std::string nodes;             // nodes of the device tree
+  std::string_view driver = {};  // Linux's driver
+  uint32_t most_of_driver = 0;   // largest number of devices; 0: any number
+  std::string note = {};         // message for the user; empty: the general one
 };
 
 struct PlaceOptions {
   std::string_view chip;
-  std::string_view quirks;  // joined by '+', as sim::create() takes them
+  std::string_view quirks;  // joined by '+', as for sim::create()
   Faults faults;
   uint32_t most_cores = 0;  // 0: all
-  // For the device on a line.
+  // Options of the device on a line.
   std::function<WatchOptions(uint16_t line)> watch;
   uint64_t address = 0;  // of the first device
-  uint64_t stride = 0;   // to the next one
-  uint16_t line = 0;     // of its interrupt; one more for each device
-  // What surrounds the device on a line.
+  uint64_t stride = 0;   // distance to the next device
+  uint16_t line = 0;     // first interrupt line; one more for each device
+  // Surroundings of the device on a line.
   std::function<Surroundings(uint16_t line)> surroundings;
 };
 
-// For a kernel driver: the chip's devices; nothing: the driver does not know the chip.
+// The chip's devices for a kernel driver; nothing if the driver does not support the chip.
 using PlaceChip = Result<std::optional<std::vector<Placed>>> (*)(const PlaceOptions& options);
 
 }  // namespace skillet::mmio

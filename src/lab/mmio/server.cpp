@@ -91,7 +91,7 @@ void Server::wake() const {
 void Server::accept(Side& side) {
   const int socket = ::accept4(side.listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (socket < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)) return;
-  if (socket < 0) {  // it is still there to be accepted: not at once again
+  if (socket < 0) {  // the connection stays pending: waits before the next try
     warn(warnings_, "{}: a guest cannot be let in: {}", side.path, std::strerror(errno));
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
     return;
@@ -126,7 +126,7 @@ void Server::wait() {
   static_cast<void>(::read(wake_, &count, sizeof(count)));
 }
 
-// How long to wait for anybody to say something; none: for ever.
+// Time to wait for messages; none: no limit.
 std::optional<std::chrono::nanoseconds> Server::patience() const {
   using std::chrono::nanoseconds;
   constexpr nanoseconds kNone{0}, kSoon{50'000};
@@ -142,7 +142,7 @@ std::optional<std::chrono::nanoseconds> Server::patience() const {
   return least;
 }
 
-// False: the guest is gone.
+// Returns false if the guest has disconnected.
 bool Server::serve(Side& side) {
   const auto step = [&]() -> Result<bool> {
     SK_TRY_ASSIGN(const bool is_open, side.connection->read_message());
@@ -156,7 +156,7 @@ bool Server::serve(Side& side) {
   return done.ok() && *done;
 }
 
-// Of whom a page was not there: what was read in its place are zeros.
+// Drops guests whose memory had missing pages: their reads got zeros.
 void Server::drop_memoryless() {
   const uint64_t count = Shrinkable::count();
   if (std::exchange(missing_pages_, count) == count) return;
@@ -170,9 +170,9 @@ void Server::drop_memoryless() {
   }
 }
 
-// While the guest waits for the answer of a read nobody interrupts it: the driver of this bus mixes up the answers of
-// reads that are nested. It waits awake: whoever sleeps is idle or runs a program. Where it has just used its bus it is
-// about to do so again. A guest that is busy for long is interrupted all the same.
+// Interrupts must not arrive while the guest waits for the answer of a read: the driver of this bus mixes up the
+// answers of nested reads. The guest waits awake: if it is asleep it is idle or runs a program. If it has just used its
+// bus it is likely to do so again. A guest that is busy for long is interrupted anyway.
 bool Server::may_interrupt(std::chrono::steady_clock::time_point due_since) const {
   constexpr auto kQuiet = std::chrono::microseconds(200);
   constexpr auto kPatience = std::chrono::milliseconds(20);
@@ -182,8 +182,8 @@ bool Server::may_interrupt(std::chrono::steady_clock::time_point due_since) cons
          (is_asleep(bus_side_.process) || now - due_since >= kPatience);
 }
 
-// The buffers of lines are taken before the bus is served: what a handler wrote before it gave its buffer back has then
-// lowered its line. A guest is gone when it has left both sides.
+// Takes the buffers of lines before it serves the bus: a handler's writes before it returned its buffer have then
+// lowered the line. A guest counts as gone when both of its connections are closed.
 Result<void> Server::run(uint32_t guests) {
   go_first(true);
   for (uint32_t gone = 0; !stops_ && (guests == 0 || gone < guests);) {

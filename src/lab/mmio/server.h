@@ -25,16 +25,16 @@ class Server {
 
   Bus& bus() { return bus_; }
   const Lines& lines() const { return lines_; }
-  // For a device on this line, which ends before the server.
+  // For the device on this line. The device must be destroyed before the server.
   Surroundings surroundings(uint16_t line);
-  // Serves guests one after the other until stop(), or `guests` of them have come and gone (0: any number). A guest
-  // that breaks a protocol, or whose memory goes, is dropped, and said.
+  // Serves guests one after the other until stop(), or until `guests` of them have come and gone (0: any number). A
+  // guest that breaks a protocol, or whose memory disappears, is dropped with a warning.
   Result<void> run(uint32_t guests);
-  // From any thread or signal handler.
+  // Can be called from any thread or signal handler.
   void stop();
-  // Lines about guests that were not written, as there were many.
+  // Number of warnings about guests that were left out because there were too many.
   uint64_t unsaid_warnings() const { return warnings_.unsaid(); }
-  // Takes the sockets' names away, from any thread.
+  // Removes the sockets' names; can be called from any thread.
   void unlink() const;
 
  private:
@@ -62,8 +62,8 @@ class Server {
   Bus bus_;
   Lines lines_;
   Side lines_side_, bus_side_;
-  std::optional<std::chrono::steady_clock::time_point> held_since_;  // interrupts that are due
-  uint64_t missing_pages_ = 0;                                       // Shrinkable::count() that was looked at
+  std::optional<std::chrono::steady_clock::time_point> held_since_;  // since when interrupts are due
+  uint64_t missing_pages_ = 0;                                       // last value of Shrinkable::count()
   Allowance warnings_;
   int wake_ = -1;
   std::atomic<bool> stops_ = false;

@@ -1,4 +1,4 @@
-// A board's sockets: guests that die, stop in the middle of a message, or come while another one is there.
+// A board's sockets: guests that die, stop within a message, or connect while another one is connected.
 #include "lab/mmio/server.h"
 
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ TEST(Server, ASecondGuestWaitsForTheFirstToGo) {
   EXPECT_TRUE(comes_true([&] { return served.has_ended.load(); }));
 }
 
-// Its devices are stopped then, which may be gone when the server goes.
+// Its devices are stopped then, because they may be destroyed before the server.
 TEST(Server, AGuestThatIsThereAtTheEndIsLetGo) {
   Served served(0);
   const int bus = served.connect("bus");
@@ -57,7 +57,7 @@ TEST(Server, AGuestThatIsThereAtTheEndIsLetGo) {
   ::close(bus);
 }
 
-// A process that waits, or computes for ever.
+// A process that waits, or computes forever.
 struct Child {
   explicit Child(bool waits) : id(::fork()) {
     while (id == 0) {

@@ -18,20 +18,20 @@ struct Range {
   std::atomic<bool> is_taken = false;
   std::atomic<uintptr_t> begin = 0, end = 0;
 };
-// 8 regions of each of two sockets, and the addresses of 16 cores.
+// Enough for 8 regions of each of two sockets, and the address spaces of 16 cores.
 constinit std::array<Range, 64> g_ranges;
 constinit std::atomic<uint64_t> g_count = 0;
 constinit std::atomic<int> g_eventfd = -1;
 static_assert(std::atomic<uintptr_t>::is_always_lock_free && std::atomic<uint64_t>::is_always_lock_free);
 
-// Zeros from the page to the end of its range, so that what reads on does not come here for each page.
+// Maps zeros from the page to the end of its range, so that sequential reads do not fault for each page.
 bool put_zeros(uintptr_t at, uintptr_t end) {
   const uintptr_t page = at & ~(static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE)) - 1);
   return ::mmap(reinterpret_cast<void*>(page), end - page, PROT_READ | PROT_WRITE,
                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED;
 }
 
-// The access happens again afterwards: on zeros, or else, where these bytes are not watched, it ends the process.
+// The access is repeated afterwards: on zeros, or, for bytes that are not watched, it ends the process.
 void on_missing_page(int /*signal*/, siginfo_t* info, void* /*context*/) {
   const int saved = errno;
   const auto at = reinterpret_cast<uintptr_t>(info->si_addr);
@@ -52,7 +52,7 @@ void install() {
   struct sigaction action {};
   action.sa_sigaction = on_missing_page;
   action.sa_flags = SA_SIGINFO | SA_RESTART;
-  if (::sigaction(SIGBUS, &action, nullptr) != 0) std::abort();  // the number of the signal is right
+  if (::sigaction(SIGBUS, &action, nullptr) != 0) std::abort();  // cannot fail: the signal's number is valid
 }
 
 }  // namespace

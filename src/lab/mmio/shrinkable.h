@@ -1,6 +1,6 @@
-// Shrinkable: bytes of this process that are mapped from a file which another process may cut short, or whose file
-// system may be full. Who touches such a page gets zeros from there on instead of the signal that ends this process,
-// and that is counted. For all threads. Called by guest_memory.h and the server.
+// Shrinkable: bytes of this process mapped from a file that another process may truncate, or whose file system may be
+// full. An access to such a page gets zeros from there on, instead of the signal that ends this process, and is
+// counted. For all threads. Called by guest_memory.h and the server.
 // Must not know: guests, what the bytes are.
 #pragma once
 
@@ -18,13 +18,13 @@ class Shrinkable {
   Shrinkable(Shrinkable&& other) noexcept;
   Shrinkable& operator=(Shrinkable&& other) noexcept;
 
-  // From now on until forget(), which comes before they are unmapped. Error: there are too many.
+  // Watches `bytes` until forget(), which must come before they are unmapped. Error: there are too many ranges.
   Result<void> watch(std::span<uint8_t> bytes);
   void forget();
 
-  // How often pages were not there, since the process began.
+  // Number of accesses to missing pages since the process began.
   static uint64_t count();
-  // Written to (as an eventfd takes it) when they were not; -1: none.
+  // Sets an eventfd that is written on such an access; -1: none.
   static void tell(int eventfd);
 
  private:

@@ -19,7 +19,7 @@
 namespace skillet::mmio {
 namespace {
 
-// Numbers of messages.
+// Message numbers.
 enum Request : uint32_t {
   kGetFeatures = 1,
   kSetFeatures = 2,
@@ -41,14 +41,14 @@ constexpr uint32_t kVersion = 1, kReplyFlag = 4, kNeedReply = 8;
 constexpr uint64_t kFeatureEvents = uint64_t{1} << 29, kFeatureProtocol = uint64_t{1} << 30,
                    kFeatureVersion1 = uint64_t{1} << 32;
 constexpr uint64_t kProtocolReplyAck = 1 << 3, kProtocolConfig = 1 << 9;
-constexpr uint32_t kNoDescriptor = 1 << 8;  // of a queue's kick and call
+constexpr uint32_t kNoDescriptor = 1 << 8;  // in a queue's kick and call messages
 constexpr size_t kHeaderBytes = 12;
 constexpr uint32_t kMostPayload = 4096, kMostDescriptors = 8, kMostQueueSize = 32768;
-constexpr uint64_t kMostRequest = 1 << 16;  // bytes that the guest may write in one request
+constexpr uint64_t kMostRequest = 1 << 16;  // bytes in one request of the guest
 
 constexpr uint16_t kDescriptorNext = 1, kDescriptorWrite = 2, kDescriptorIndirect = 4;
 constexpr size_t kRingHeader = 4, kUsedEntry = 8, kDescriptorBytes = 16;
-constexpr size_t kRingEvent = 2;  // behind each ring: up to which entry the other side has seen it
+constexpr size_t kRingEvent = 2;  // after each ring: the entry up to which the other side has seen it
 
 template <typename T>
 T get(std::span<const uint8_t> bytes, size_t offset) {
@@ -130,7 +130,7 @@ void Queue::give_back(const Chain& chain, std::span<const uint8_t> answer) {
   if (written != 0) answered_ = static_cast<uint16_t>(at + 1);
 }
 
-// Where there is no room the guest has been told often enough. User-mode Linux gives a socket.
+// If the socket is full, the guest has enough notifications pending. User-mode Linux passes a socket.
 void Queue::notify() const {
   const uint64_t one = 1;
   if (call_ < 0 || ::send(call_, &one, sizeof(one), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0 || errno != ENOTSOCK) return;
@@ -150,12 +150,12 @@ void Queue::await() {
     half_at(used_, kRingHeader + size_ * kUsedEntry).store(next_, std::memory_order_seq_cst);
 }
 
-// The front end shares these descriptors, and may make them blocking ones at any time.
+// The front end shares these descriptors, and may make them blocking at any time.
 Result<void> Queue::read_kick() {
   std::array<uint8_t, 4096> kicks;
   iovec part{kicks.data(), kicks.size()};
   ssize_t got = kick_ < 0 ? 1 : ::preadv2(kick_, &part, 1, -1, RWF_NOWAIT);
-  if (got < 0 && errno == EOPNOTSUPP) got = ::read(kick_, kicks.data(), kicks.size());  // a pipe, which is our own
+  if (got < 0 && errno == EOPNOTSUPP) got = ::read(kick_, kicks.data(), kicks.size());  // our own pipe
   if (got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR))) return {};
   return error(ErrorCode::malformed, "vhost-user: a queue's kick: {}", got == 0 ? "closed" : std::strerror(errno));
 }
@@ -186,7 +186,7 @@ std::vector<int> VhostUser::descriptors() const {
 
 namespace {
 
-// What is there now, of at most so many bytes. 0: nothing is; -1: the other side has closed the socket.
+// Receives the available bytes, up to the size of `out`. 0: none; -1: the other side has closed the socket.
 Result<ssize_t> receive(int socket, std::span<uint8_t> out, std::vector<int>& fds) {
   iovec part{out.data(), out.size()};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * kMostDescriptors)> control;
@@ -223,7 +223,7 @@ void VhostUser::forget_incoming() {
   incoming_.clear();
 }
 
-// Of a message as much as is there, first the header, which says how long it is.
+// Reads as much of a message as is available, first the header, which holds its length.
 Result<bool> VhostUser::read_message() {
   const Time now = std::chrono::steady_clock::now();
   while (true) {
@@ -296,7 +296,7 @@ Result<void> VhostUser::set_memory(Message& message) {
   return place_queues();
 }
 
-// Finds the rings in memory, as soon as both are known.
+// Finds the rings in memory once addresses and memory are known.
 Result<void> VhostUser::place_queues() {
   for (Queue& one : queues_) {
     one.forget();
@@ -320,8 +320,8 @@ Result<void> VhostUser::set_queue_address(const Message& message) {
 
 namespace {
 
-// A socket, an eventfd, or a pipe opened anew, so that nobody else can make it a blocking one. Takes `fd`; -1: it is
-// something else.
+// Returns a socket, an eventfd, or a pipe opened again, so that no other process can make it blocking. Takes `fd`; -1
+// for other descriptors.
 int own_end(int fd, int direction) {
   std::array<char, 64> name{};
   const std::string link = fmt::format("/proc/self/fd/{}", fd);

@@ -15,7 +15,7 @@
 
 namespace skillet::mmio {
 
-// A request of the guest in a virtqueue: what it wrote, and buffers for the answer.
+// A request of the guest in a virtqueue: its bytes, and buffers for the answer.
 struct Chain {
   uint16_t head = 0;
   std::vector<uint8_t> request;
@@ -24,14 +24,14 @@ struct Chain {
 
 class Queue {
  public:
-  // The next request; none: there is no more now, or enough were taken in this round: a guest that makes requests on
-  // and on keeps nobody else out. The error names what the guest broke.
+  // The next request; none if there is none now, or the limit of this round is reached, so that a guest with endless
+  // requests does not block others. The error names the rule that the guest broke.
   Result<std::optional<Chain>> take(const GuestMemory& guest);
-  // Gives the request back. `answer` longer than its buffers is cut.
+  // Returns the request to the guest. An `answer` longer than its buffers is truncated.
   void give_back(const Chain& chain, std::span<const uint8_t> answer);
-  // Tells the guest that something was given back.
+  // Notifies the guest of returned requests.
   void notify() const;
-  // The guest has taken the last request that had an answer.
+  // True if the guest has taken the last request that had an answer.
   bool is_answer_taken() const;
 
  private:
@@ -48,17 +48,17 @@ class Queue {
     left_ = size_;
     has_more_ = false;
   }
-  // Has the guest tell of the next request.
+  // Requests a notification for the next request.
   void await();
   Result<void> read_kick();
 
   uint32_t size_ = 0;
   uint16_t next_ = 0, answered_ = 0;
-  uint32_t left_ = 0;  // requests in this round
+  uint32_t left_ = 0;  // requests left in this round
   bool has_more_ = false;
   bool is_enabled_ = false;
-  bool has_event_index_ = false;            // the guest has taken up the feature
-  std::array<uint64_t, 3> addresses_ = {};  // of the front end: descriptors, used, available
+  bool has_event_index_ = false;            // the guest has accepted the feature
+  std::array<uint64_t, 3> addresses_ = {};  // in the front end: descriptors, used, available
   std::span<uint8_t> descriptors_, available_, used_;
   int kick_ = -1, call_ = -1;
 };
@@ -68,7 +68,7 @@ class Backend {
   virtual ~Backend() = default;
   virtual std::vector<uint8_t> config() const { return {}; }
   virtual uint64_t features() const { return 0; }
-  // The guest may have put something into queues[index].
+  // The guest may have added requests to queues[index].
   virtual Result<void> serve(uint32_t index, std::span<Queue> queues, const GuestMemory& guest) = 0;
   virtual void disconnected() {}
 };
@@ -77,10 +77,10 @@ class Backend {
 class VhostUser {
  public:
   using Time = std::chrono::steady_clock::time_point;
-  // What a message may take, and the first one of a connection.
+  // Time limit of a message, and of the first message of a connection.
   static constexpr auto kPatience = std::chrono::seconds(2);
 
-  // `guest`: where the memory that the front end shares goes.
+  // `guest`: receives the memory that the front end shares.
   VhostUser(int socket, Backend& backend, GuestMemory& guest)
       : socket_(socket), backend_(backend), guest_(guest), deadline_(std::chrono::steady_clock::now() + kPatience) {}
   ~VhostUser();
@@ -89,13 +89,13 @@ class VhostUser {
 
   // Descriptors to wait for: the socket, then those of queues.
   std::vector<int> descriptors() const;
-  // Reads what is there of a message, and does what a whole one asks for. False: the front end has closed the socket.
+  // Reads the available part of a message, and handles a complete one. False: the front end has closed the socket.
   // Error: it broke the protocol, or the message is late.
   Result<bool> read_message();
-  // When the rest of a message has to be there.
+  // Time by which the rest of a message must arrive.
   std::optional<Time> deadline() const { return deadline_; }
   Result<void> serve_queues();
-  // The queues are to be served again, though nothing was told.
+  // True if the queues must be served again without a notification.
   bool has_more() const { return queues_[0].has_more_ || queues_[1].has_more_; }
   Queue& queue(uint32_t index) { return queues_[index]; }
 
@@ -122,7 +122,7 @@ class VhostUser {
   Backend& backend_;
   GuestMemory& guest_;
   std::array<Queue, kQueues> queues_;
-  // Of the message that comes.
+  // The message being received.
   std::vector<uint8_t> incoming_;
   std::vector<int> incoming_fds_;
   std::optional<Time> deadline_;

@@ -1,6 +1,6 @@
-// warn(): a warning about a guest, which may do wrong as often as it likes: of many in a short time some are counted
-// only. Allowance: which ones, of one place that warns. Called by the server and by devices. Must not know: what they
-// say.
+// warn(): a warning about a guest. A guest can cause any number of errors, so beyond a limit per period warnings are
+// only counted. Allowance: that limit, for one source of warnings. Called by the server and by devices. Must not know:
+// the texts.
 #pragma once
 
 #include <chrono>
@@ -13,14 +13,14 @@
 
 namespace skillet::mmio {
 
-// So many in each period. For all threads.
+// A limited number of warnings in each period. For all threads.
 class Allowance {
  public:
   using Time = std::chrono::steady_clock::time_point;
   static constexpr uint32_t kMost = 20;
   static constexpr auto kPeriod = std::chrono::seconds(10);
 
-  // Whether one may be said now; then how many were not, since the last one that was.
+  // Returns nothing if no warning may be written now; else the number of those left out since the last one.
   std::optional<uint64_t> take(Time now) {
     const std::lock_guard lock(mutex_);
     if (now - begun_ >= kPeriod || begun_ == Time()) {
@@ -46,7 +46,7 @@ class Allowance {
   uint64_t unsaid_ = 0;
 };
 
-// Of all devices.
+// For all devices.
 inline Allowance& device_warnings() {
   static Allowance all;
   return all;

@@ -1,5 +1,5 @@
-// Worker: the thread of a device in which its jobs are computed, and the lock of what the device knows. A job is
-// computed without the lock, as registers answer at once: afterwards the device may have been reset.
+// Worker: the thread of a device that computes its jobs, and the lock of the device's state. A job is computed without
+// the lock, as registers answer at once; afterwards the device may have been reset.
 // Called by the cores in lab/mmio/<kernel driver>/. Must not know: registers, what a job is.
 #pragma once
 
@@ -18,12 +18,12 @@ class Worker {
  public:
   using Lock = std::unique_lock<std::mutex>;
 
-  // `work`: one step, with the lock held, which waits, computes or both; again and again until end().
+  // `work`: one step, called with the lock held; it waits, computes or both. It is repeated until end().
   explicit Worker(std::function<void(Lock&)> work) : thread_([this, work = std::move(work)] { run(work); }) {}
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  // At the next end of a step: work that goes on and on keeps nobody out.
+  // Gets the lock at the end of the current step at the latest: endless work does not block other threads.
   Lock lock() const {
     ++waiting_;
     Lock lock(mutex_);
@@ -41,7 +41,7 @@ class Worker {
   void wait_until_idle(Lock& lock) {
     changed_.wait(lock, [&] { return !computes_; });
   }
-  // Of a job: `compute` without the lock. Errors of it, and what it throws.
+  // Runs `compute` for a job without the lock. Returns its errors and exceptions.
   Result<void> compute(Lock& lock, const std::function<Result<void>()>& compute) {
     computes_ = true;
     lock.unlock();
@@ -53,7 +53,7 @@ class Worker {
     changed_.notify_all();
     return done;
   }
-  // Before what `work` uses goes.
+  // Must be called before the data that `work` uses is destroyed.
   void end() {
     {
       const Lock held = lock();
@@ -77,7 +77,7 @@ class Worker {
   }
 
   mutable std::mutex mutex_;
-  mutable std::atomic<int> waiting_ = 0;  // in lock()
+  mutable std::atomic<int> waiting_ = 0;  // threads in lock()
   std::condition_variable changed_;
   bool computes_ = false, ends_ = false;
   std::thread thread_;

@@ -17,7 +17,7 @@ struct Recorded {
   std::vector<capture::Submission> submissions;
 };
 
-// `name` begins with the chip's: "a311d_conv1x1_relu6_u8".
+// `name` begins with the chip's name: "a311d_conv1x1_relu6_u8".
 inline Recorded recorded(const std::string& name) {
   Recorded out;
   out.chip = find_chip(name.substr(0, name.find('_'))).value();

@@ -33,7 +33,7 @@ constexpr uint32_t kStart = 1, kClearIrq = 2;
 constexpr uint32_t kPrivilege = 3;  // bits of RESET that PROT shows
 constexpr uint32_t kCommandStreamMax = uint32_t{16} << 20;
 
-// Where the simulator sees a region: they may overlap in the guest's memory.
+// The simulator's address of a region: regions may overlap in the guest's memory.
 constexpr uint64_t address_of(size_t region) { return uint64_t{region + 1} << 36; }
 
 }  // namespace
@@ -78,7 +78,7 @@ uint32_t Core::read(uint64_t offset) {
     case npu::status: return status();
     case npu::cmd:
     case npu::reset: return 0;
-    case npu::qread:  // by the way of a chip that goes through its queue: who looks twice sees that it does
+    case npu::qread:  // like a chip that works through its queue: repeated reads show progress
       if (worker_.computes()) read_offset_ = (read_offset_ + 4) % std::max(registers_[npu::qsize / 4], 4U);
       return read_offset_;
     case npu::prot: return registers_[npu::reset / 4] & kPrivilege;
@@ -100,7 +100,7 @@ void Core::write(uint64_t offset, uint32_t value) {
   if (!resets_) reset_now();
 }
 
-// What was written to RESET stays: PROT shows it.
+// The value written to RESET stays: PROT shows it.
 void Core::reset_now() {
   const uint32_t privilege = registers_[npu::reset / 4];
   registers_.fill(0);
@@ -166,7 +166,7 @@ void Core::run(const Job& job, Lock& lock) {
   update_line();
 }
 
-// Of each region the pages that the commands reach: the chip knows no more of it.
+// Records the pages of each region that the commands access: the chip has no other limits of a region.
 void Core::record(const std::vector<uint32_t>& words, const sim::Memory& memory) {
   if (identity_.check == nullptr) return;
   const auto needs = identity_.check(words);
@@ -181,7 +181,7 @@ void Core::record(const std::vector<uint32_t>& words, const sim::Memory& memory)
   watch_.record({.words = words}, pages, memory, false);
 }
 
-// A region reaches as far as the guest's memory: the chip has no bounds of its own.
+// A region extends to the end of the guest's memory: the chip has no limits for it.
 Result<void> Core::compute(const Job& job) {
   const std::span<const uint8_t> queue =
       job.queue_bytes <= kCommandStreamMax ? around_.guest.at(job.queue, job.queue_bytes) : std::span<uint8_t>();

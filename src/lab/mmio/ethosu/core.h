@@ -1,5 +1,5 @@
-// Core: an Ethos-U65 as Linux's ethosu sees it: a queue of one job, regions in the guest's own memory, resets. What
-// commands do is the simulator's. Source: hardware specification kernel-mmio 3, ethosu 1.3.
+// Core: an Ethos-U65 as Linux's ethosu sees it: a queue of one job, regions in the guest's own memory, resets. The
+// simulator runs the commands. Source: hardware specification kernel-mmio 3, ethosu 1.3.
 // Called by place.cpp and tests.
 // Must not know: the bus, what a command computes.
 #pragma once
@@ -27,7 +27,7 @@ class Core final : public Device {
  public:
   struct Identity {
     uint32_t id = 0, config = 0;
-    // How far a stream reaches into its regions: registers do not say where one ends. Null: nothing is recorded.
+    // Returns how far a stream reaches into its regions: registers hold no region's end. Null: nothing is recorded.
     Result<fake::ethosu::StreamNeeds> (*check)(std::span<const uint32_t> stream) = nullptr;
   };
   Core(std::string name, Identity identity, std::unique_ptr<sim::Device> chip, Faults faults, Surroundings around,
@@ -69,15 +69,15 @@ class Core final : public Device {
   Faults faults_;
   JobWatch watch_;
   std::array<uint32_t, kRegisterBytes / sizeof(uint32_t)> registers_{};
-  uint32_t ended_ = 0;        // bits of STATUS that the last job left
-  uint32_t read_offset_ = 0;  // of the queue
+  uint32_t ended_ = 0;        // bits of STATUS from the last job
+  uint32_t read_offset_ = 0;  // in the queue
   std::optional<Job> next_;
   bool is_off_ = false;               // without power
-  bool runs_ = false;                 // a job has begun and not ended, though it may hang
+  bool runs_ = false;                 // a job has begun and not ended; it may hang
   std::atomic<bool> resets_ = false;  // a reset waits for the thread
-  std::atomic<bool> stops_ = false;   // nobody waits for the job any longer
+  std::atomic<bool> stops_ = false;   // the result of the job is no longer needed
   uint64_t jobs_ = 0, failed_ = 0, count_resets_ = 0;
-  Worker worker_;  // the last: its thread uses the others
+  Worker worker_;  // last, as its thread uses the other members
 };
 
 }  // namespace skillet::mmio::ethosu

@@ -1,4 +1,4 @@
-// An Ethos-U without a kernel: what a guest may write to it, in order and at random.
+// An Ethos-U without a kernel: writes that a guest may make, in order and at random.
 #include "lab/mmio/ethosu/core.h"
 
 #include <cstring>
@@ -23,7 +23,7 @@ std::unique_ptr<Core> make(Guest& guest, std::string_view faults = "") {
                                 Faults::parse(faults).value(), guest.surroundings());
 }
 
-// 64 bytes from region 0 to region 1.
+// Copies 64 bytes from region 0 to region 1.
 void start_copy(Core& core, Guest& guest, uint64_t size = 64) {
   hw::Words stream;
   hw::add_copy(stream, 0, 0, 1, 0, size);
@@ -110,7 +110,7 @@ TEST(EthosuCore, FaultsAreThoseOfTheHardware) {
   start_copy(*core, guest);
   ASSERT_TRUE(comes_true([&] { return core->read(kStatus) == kEndReached; }));
   EXPECT_FALSE(guest.line);
-  // Beyond the guest's memory, and commands that are none.
+  // Addresses beyond the guest's memory, and invalid commands.
   for (const uint64_t size : {uint64_t{1} << 30, uint64_t{64}}) {
     start_copy(*core, guest, size);
     if (size == 64) {

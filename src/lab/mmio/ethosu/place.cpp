@@ -1,4 +1,4 @@
-// An Ethos-U for Linux's ethosu: one device, without memory on the chip for jobs.
+// An Ethos-U for Linux's ethosu: one device, without on-chip memory for jobs.
 #include "lab/mmio/place.h"
 
 #include <fmt/format.h>

@@ -22,7 +22,7 @@ constexpr RegisterName kNames[] = {
 #include "lab/mmio/etnaviv/registers.def"
 #undef REGISTER
 };
-// Where the words of features are: FEATURE, MINOR_FEATURE_0 and so on.
+// Registers of the feature words: FEATURE, MINOR_FEATURE_0 and so on.
 constexpr uint32_t kFeatureRegisters[] = {hi_chip_feature,         hi_chip_minor_feature_0, hi_chip_minor_feature_1,
                                           hi_chip_minor_feature_2, hi_chip_minor_feature_3, hi_chip_minor_feature_4,
                                           hi_chip_minor_feature_5};
@@ -33,13 +33,13 @@ constexpr uint32_t kMmuException = uint32_t{1} << 30, kBusError = uint32_t{1} <<
 constexpr uint32_t kStart = 1 << 16, kAhbReset = 1, kMmuEnable = 1;
 constexpr uint32_t kPageNotPresent = 2, kWriteViolation = 3;
 
-// Packets of a stream, and the states that only the kernel writes.
+// Packets of a stream, and states that only the kernel writes.
 enum Opcode : uint32_t { kLoadState = 1, kEnd = 2, kNop = 3, kWait = 7, kLink = 8, kStall = 9 };
 constexpr uint32_t kEvent = 0x3804, kSemaphore = 0x3808, kPipeSelect = 0x3800, kTileFlush = 0x1650;
 constexpr uint32_t kMmuFirst = 0x180, kMmuLast = 0x1fc;
 
-constexpr uint32_t kPresent = 1, kWritable = 4;        // of a page table's entry; of a directory's: kPresent
-constexpr auto kPoll = std::chrono::microseconds(20);  // a front end in its loop of WAIT and LINK
+constexpr uint32_t kPresent = 1, kWritable = 4;        // in a page table's entry; a directory's entry has kPresent
+constexpr auto kPoll = std::chrono::microseconds(20);  // for a front end in its loop of WAIT and LINK
 
 uint32_t opcode(uint32_t head) { return head >> 27; }
 uint32_t packet_words(uint32_t head) { return opcode(head) == kLoadState ? ((head >> 16 & 0x3ff) + 2) / 2 * 2 : 2; }
@@ -49,7 +49,7 @@ bool is_of_kernel(uint32_t state) {
          (state >= kMmuFirst && state <= kMmuLast);
 }
 
-// The kernel's own parts of the ring have states or packets that no job has.
+// The kernel's own parts of the ring contain states or packets that no job has.
 bool is_kernel_part(const std::vector<uint32_t>& words) {
   for (size_t at = 0; at < words.size(); at += packet_words(words[at])) {
     const bool is_last = at + 2 >= words.size();
@@ -63,7 +63,7 @@ bool is_kernel_part(const std::vector<uint32_t>& words) {
   return false;
 }
 
-constexpr uint32_t kFirstPageOfPrograms = (uint32_t{4} << 20) / kPageBytes;  // below: the kernel's commands
+constexpr uint32_t kFirstPageOfPrograms = (uint32_t{4} << 20) / kPageBytes;  // pages below hold the kernel's commands
 
 }  // namespace
 
@@ -97,7 +97,7 @@ uint32_t Core::read(uint64_t offset) {
   if (feature != std::end(kFeatureRegisters))
     return identity_.features[static_cast<size_t>(feature - std::begin(kFeatureRegisters))];
   switch (offset) {
-    case hi_chip_identity: return 0;  // no old core: the ids are in registers of their own
+    case hi_chip_identity: return 0;  // not an old core: the ids are in separate registers
     case hi_chip_model: return identity_.ids[0];
     case hi_chip_rev: return identity_.ids[1];
     case hi_chip_product_id: return identity_.ids[2];
@@ -149,8 +149,8 @@ void Core::start(uint32_t prefetch) {
   front_end_.wake();
 }
 
-// What a job computes meanwhile goes nowhere. A kernel that knows the core to have the secure states resets it by them,
-// and uses those for everything else.
+// Results of a job that is being computed are discarded. A kernel that knows that the core has the secure states resets
+// it by them, and uses them for everything else.
 void Core::reset(bool is_secure) {
   is_secure_ = is_secure;
   ++resets_;
@@ -198,7 +198,7 @@ void Core::mmu_exception(uint32_t address, uint32_t status) {
   raise(kMmuException);
 }
 
-// A page table array has an entry of 64 bits for each context.
+// With the secure states: a page table array has a 64-bit entry for each context.
 std::optional<uint64_t> Core::master_table() const {
   if (!is_secure_) return configuration_;
   const auto value = [&](uint32_t offset) {
@@ -216,7 +216,7 @@ namespace {
 
 uint64_t table_of(uint32_t entry) { return entry & ~uint32_t{0xfff}; }
 
-// The page of an entry of a page table: bits 39:32 of its address are in bits 11:4.
+// The page of a page table entry: bits 39:32 of its address are in bits 11:4.
 Page page_of(uint32_t entry) {
   return {.index = 0,
           .guest_address = (entry & 0xfffff000) | uint64_t{entry >> 4 & 0xff} << 32,
@@ -238,7 +238,7 @@ std::optional<uint64_t> Core::translate(uint32_t address, bool is_told) {
   return std::nullopt;
 }
 
-// Packets without a WAIT, as no kernel writes them, do not take a whole processor.
+// Limits packets without a WAIT, which no kernel writes, so that they do not use a whole processor.
 void Core::run_front_end(Lock& lock) {
   constexpr uint32_t kMostSteps = 4096;
   if (state_ != State::running) return front_end_.wait(lock);
@@ -262,7 +262,7 @@ bool Core::fetch(uint32_t address, uint32_t& word) {
   return true;
 }
 
-// Both words of a packet at once: the kernel changes the WAIT of the loop under the front end.
+// Reads both words of a packet consistently: the kernel changes the WAIT of the loop while the front end runs.
 bool Core::fetch_packet(uint32_t address, uint32_t& head, uint32_t& next) {
   uint32_t again = 0;
   do {
@@ -305,7 +305,7 @@ void Core::step(Lock& lock) {
   }
 }
 
-// A part without the kernel's states is a job of user space with a LINK at its end.
+// Linked words without the kernel's states are a job of user space, with a LINK at its end.
 void Core::link(uint32_t words64, uint32_t target, Lock& lock) {
   std::vector<uint32_t> words(size_t{words64} * 2);
   for (size_t i = 0; i < words.size(); ++i) {

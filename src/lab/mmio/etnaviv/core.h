@@ -1,6 +1,6 @@
 // Core: a Vivante core as Linux's etnaviv sees it: identity, clocks and reset, front end with its ring buffer, events
-// and interrupts, MMUv2. What streams of jobs do is the simulator's. Source: hardware specification kernel-mmio 1.
-// Called by board.h. Must not know: the bus, what a job computes.
+// and interrupts, MMUv2. The simulator runs the streams of jobs. Source: hardware specification kernel-mmio 1. Called
+// by board.h. Must not know: the bus, what a job computes.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@
 
 namespace skillet::mmio::etnaviv {
 
-// What the identity registers say.
+// Values of the identity registers.
 struct Identity {
   std::array<uint32_t, 5> ids = {};        // model, revision, product, customer, eco
   std::array<uint32_t, 13> features = {};  // FEATURE, MINOR_FEATURE_0 to 11
@@ -47,7 +47,7 @@ class Core final : public Device {
   void raise(uint32_t bits);
   void mmu_exception(uint32_t address, uint32_t status);
 
-  // The front end, in its own thread; with the lock held, but where a job runs.
+  // Runs the front end, in its own thread. The lock is held, except while a job runs.
   void run_front_end(Lock& lock);
   void step(Lock& lock);
   bool fetch(uint32_t address, uint32_t& word);
@@ -70,18 +70,18 @@ class Core final : public Device {
   uint32_t pending_ = 0;
   State state_ = State::stopped;
   bool is_off_ = false;           // without power
-  bool loses_interrupt_ = false;  // the next event
+  bool loses_interrupt_ = false;  // of the next event
   uint32_t at_ = 0;               // device address of the next packet
-  uint32_t progress_ = 0;         // of the profile counter
+  uint32_t progress_ = 0;         // value of the profile counter
   uint32_t steps_ = 0;            // since the last WAIT
   uint32_t context_ = 0;          // index in the page table array
-  uint32_t configuration_ = 0;    // of the MMU, where there is no such array
+  uint32_t configuration_ = 0;    // of the MMU, if there is no such array
   bool mmu_is_on_ = false, is_secure_ = false;
   AddressSpace space_;
   std::atomic<uint64_t> pages_ = 0;   // of the last job
   std::atomic<uint64_t> walked_ = 0;  // of all jobs
   uint64_t jobs_ = 0, events_ = 0, exceptions_ = 0, resets_ = 0;
-  Worker front_end_;  // the last: its thread uses the others
+  Worker front_end_;  // last, as its thread uses the other members
 };
 
 }  // namespace skillet::mmio::etnaviv

@@ -13,15 +13,15 @@ namespace skillet::mmio::etnaviv {
 namespace {
 
 constexpr uint64_t kRegisterBytes = 0x1000;
-// What was seen with Linux 7.2.13: of five cores the last is left out, and with eight nobody can open the node.
+// Observed with Linux 7.2.13: of five cores the last is left out, and with eight the node cannot be opened.
 constexpr uint32_t kMostCores = 4;
-// Those that its table of cores has. Of others it reads the features from registers, and what those say on silicon is
-// known of none.
+// Cores in Linux's table. For other cores it reads the features from registers, whose values on silicon are not known
+// for any core.
 constexpr std::string_view kInLinuxTable[] = {"a311d", "imx8mp", "stm32mp25"};
 constexpr const char* kNote =
     "Linux 7.2.13 has no row for this core: the node appears, without an MMU that skillet can use, so the CPU computes";
 
-// As a client learns it of the kernel.
+// Facts that a client reads from the kernel.
 capture::DeviceInfo info_of(const fake::etnaviv::Identity& known) {
   constexpr const char* kFacts[] = {"model", "revision", "product", "customer", "eco"};
   capture::DeviceInfo info{.kernel_driver = kernels::etnaviv::kDriverName,

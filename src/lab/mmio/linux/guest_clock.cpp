@@ -1,7 +1,7 @@
-// A slower clock for a kernel that runs as a process: its calls of the C library for time, answered for 1 /
-// GUEST_CLOCK of the host's seconds. For LD_PRELOAD; linux/kernel.py sets it (--slow). Drivers then wait
-// longer, by the host's clock, for jobs that a simulator computes. Knows nothing of devices. The time of day stays that
-// of the host, as times of files are.
+// A slower clock for a kernel that runs as a process: its calls of the C library's time functions count 1 / GUEST_CLOCK
+// of the host's seconds. For LD_PRELOAD; linux/kernel.py sets it (--slow). Drivers then wait longer, by the host's
+// clock, for jobs that a simulator computes. Independent of devices. The time of day is the host's, like the times of
+// files.
 #include <dlfcn.h>
 
 #include <cstdint>
@@ -30,7 +30,7 @@ Function* next(const char* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
 }
 
-// Made when the library is loaded: the calls below come from signal handlers too.
+// Created when the library is loaded, because signal handlers make the calls below too.
 struct Clock {
   decltype(&::clock_gettime) get = next<decltype(::clock_gettime)>("clock_gettime");
   decltype(&::timer_settime) set = next<decltype(::timer_settime)>("timer_settime");

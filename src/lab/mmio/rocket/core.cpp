@@ -37,11 +37,11 @@ constexpr RegisterName kIommuNames[] = {
 #undef IOMMU
 };
 
-constexpr uint32_t kVersion = 0x46495245;  // what an RK3588 says
+constexpr uint32_t kVersion = 0x46495245;  // value on an RK3588
 constexpr uint32_t kDmaReadError = 1 << 12, kInterruptBits = 0x1ffff;
 constexpr uint32_t kTaskNumber = 0xfff, kAmountMask = 0xffff, kSlaveMode = 1;
 
-// Bits of the IOMMU's STATUS, and of its commands.
+// Bits of the IOMMU's STATUS and commands.
 constexpr uint32_t kPagingEnabled = 1, kFaultActive = 2, kStallActive = 4, kIdle = 8, kReplayEmpty = 16,
                    kFaultIsWrite = 32, kStallNotActive = uint32_t{1} << 31;
 enum Command : uint32_t {
@@ -106,7 +106,7 @@ uint32_t Core::read_iommu(const Set& set, uint32_t offset) const {
   }
 }
 
-// Answered at once: the kernel polls for 1 ms.
+// Takes effect at once: the kernel polls for 1 ms.
 void Core::command(Set& set, uint32_t value) {
   switch (value) {
     case kEnablePaging:
@@ -118,7 +118,7 @@ void Core::command(Set& set, uint32_t value) {
     case kDisableStall: set.status &= ~kStallActive; break;
     case kFaultDone: set.status &= ~(kFaultActive | kFaultIsWrite); break;
     case kForceReset: set = {}; break;
-    case kZapCache: break;  // there is none: tables are walked for each task
+    case kZapCache: break;  // no cache: tables are walked for each task
     default: break;
   }
 }
@@ -173,7 +173,7 @@ void Core::write_core(uint32_t offset, uint32_t value) {
   update_line();
 }
 
-// A line for each of the two resets, low while it is asserted: after the write of either nothing runs.
+// A line for each of the two resets, low while asserted: after a write that asserts either, nothing runs.
 void Core::write_resets(uint32_t value) {
   const bool was_running = resets_ == kNoReset;
   resets_ = value & kNoReset;
@@ -192,7 +192,7 @@ void Core::write_resets(uint32_t value) {
 
 void Core::start() {
   const uint32_t base = registers_[pc::base_address];
-  if ((base & kSlaveMode) != 0 || resets_ != kNoReset) return;  // the PC fetches nothing
+  if ((base & kSlaveMode) != 0 || resets_ != kNoReset) return;  // the PC does not fetch
   Task task;
   task.start = {.regcmd = base,
                 .regcmd_count = ((registers_[pc::register_amounts] & kAmountMask) + 1) * 2,
@@ -270,7 +270,7 @@ void Core::run(const Task& task, Lock& lock) {
                   !task.start.first_of_job);
     const JobWatch::Time begun = std::chrono::steady_clock::now();
     sim::rockchip::Task start = task.start;
-    --start.regcmd_count;  // registers count pairs: of an odd number of commands the last one is a filler
+    --start.regcmd_count;  // registers count pairs: with an odd number of commands the last one is a filler
     SK_TRY_ASSIGN(result, npu_->run_task(static_cast<int>(index_), start, memory));
     watch_.wait({.commands = {&commands, 1}, .core = index_}, memory, begun, [&] { return epoch != space_.epoch(); });
     return {};

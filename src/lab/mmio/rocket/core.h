@@ -1,6 +1,6 @@
-// Core: a core of a Rockchip NPU as Linux's rocket sees it (PC unit, interrupts, resets), and Rockchip's IOMMU in front
-// of it as the driver of that sees it. What tasks do is the simulator's. Source: hardware specification kernel-mmio 2,
-// rockchip 2.4. Called by board.h. Must not know: the bus, what a task computes.
+// Core: a core of a Rockchip NPU as Linux's rocket sees it (PC unit, interrupts, resets), and Rockchip's IOMMU as its
+// driver sees it. The simulator runs the tasks. Source: hardware specification kernel-mmio 2, rockchip 2.4. Called by
+// board.h. Must not know: the bus, what a task computes.
 #pragma once
 
 #include <array>
@@ -18,14 +18,14 @@
 
 namespace skillet::mmio::rocket {
 
-// Where the parts of a core are from its first register on: offsets of the device.
+// Offsets of the parts of a core from its first register, within the device.
 inline constexpr uint64_t kIommuOffset = 0x9000, kIommuStride = 0x1000, kIommuBytes = 0x100;
 inline constexpr uint64_t kResetOffset = 0x10000, kResetBytes = 0x1000;
 inline constexpr uint32_t kMostIommuSets = 2;
 
 class Core final : public Device {
  public:
-  // `iommu_sets`: how many register sets its IOMMU has. `npu` is shared with the other cores.
+  // `iommu_sets`: number of register sets of its IOMMU. `npu` is shared with the other cores.
   Core(std::string name, uint32_t index, uint32_t iommu_sets, std::shared_ptr<sim::rockchip::Npu> npu, Faults faults,
        Surroundings around, JobWatch watch = {});
   ~Core() override;
@@ -75,7 +75,7 @@ class Core final : public Device {
   std::atomic<uint64_t> pages_ = 0;   // of the last task
   std::atomic<uint64_t> walked_ = 0;  // of all tasks
   uint64_t tasks_ = 0, jobs_ = 0, faults_seen_ = 0, count_resets_ = 0;
-  Worker worker_;  // the last: its thread uses the others
+  Worker worker_;  // last, as its thread uses the other members
 };
 
 }  // namespace skillet::mmio::rocket

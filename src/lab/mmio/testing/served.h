@@ -21,7 +21,7 @@
 
 namespace skillet::mmio {
 
-// Serves so many guests in a thread.
+// Serves this number of guests in a thread.
 struct Served {
   explicit Served(uint32_t guests) {
     server = Server::create(folder.path(), 2).value();
