@@ -1,5 +1,5 @@
-// One inference over three cores, in bands of rows: the same bits as on one, whatever the network, the number of cores,
-// who else uses them and what fails. SKILLET_RANDOM_BANDS sets how many random networks (default 150).
+// One inference over three cores, in bands of rows, gives the same bits as on one core. Varies the network, the number
+// of cores, other users of the cores, and failures. SKILLET_RANDOM_BANDS: number of random networks (default 150).
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -22,7 +22,7 @@ namespace {
 
 using passes::Layers;
 
-// Outputs of a session, one after the other.
+// Outputs of a session, concatenated.
 Result<Bytes> run(Session& session, const std::vector<Bytes>& inputs) {
   std::vector<std::span<const uint8_t>> spans(inputs.begin(), inputs.end());
   SK_TRY_ASSIGN(const std::vector<Bytes> outputs, session.run(spans));
@@ -37,7 +37,7 @@ size_t parts_in_bands(const Session& session) {
   return count;
 }
 
-// Empty when `graph` gives the same bits on one core as on 2 and 3; `divided` counts sessions with bands.
+// Returns "" when `graph` gives the same bits on one core as on 2 and 3; `divided` counts the sessions with bands.
 std::string compare_cores(const ir::Graph& graph, const Target& target, const std::vector<Bytes>& inputs,
                           int& divided) {
   std::optional<Bytes> expected;
@@ -60,7 +60,7 @@ struct Net {
   ir::Shape image;
   std::vector<std::string> ops;
   const char* outputs;
-  int divided = 2;  // of 2 and 3 cores, how many divide it
+  int divided = 2;  // how many of the runs with 2 and 3 cores are divided
 };
 
 TEST(Bands, OfLayersGiveTheSameBits) {
@@ -105,7 +105,7 @@ TEST(Bands, OfLayersGiveTheSameBits) {
   }
 }
 
-// Chains with branches of whatever a run may hold.
+// Chains with branches, of all operations that a run may contain.
 class RandomNet {
  public:
   explicit RandomNet(uint32_t seed) : state_(seed * 7919 + 1) {}
@@ -185,7 +185,7 @@ Layers small_net() {
   return Layers({1, 19, 6, 16}, {"b=conv(a) k=3 c=32", "c=depthwise(b) k=3", "d=conv(c) c=16", "e=add(d,a)"}, "e");
 }
 
-// Devices whose submissions can be made to fail; at most `files` of three can be opened.
+// Devices whose submissions can be made to fail; at most `files` of the three can be opened.
 struct FailingCores {
   explicit FailingCores(size_t files) {
     const npu::Chip chip = npu::find_chip("rk3588").value();
@@ -222,7 +222,7 @@ TEST(Bands, ShareFilesWhereThereAreFewer) {
   }
 }
 
-// The part that one band belongs to goes to the CPU as a whole, or the run is an error; the other cores go on.
+// When one band fails, its whole part moves to the CPU, or the run is an error; the other cores go on.
 TEST(Bands, OneFailingCore) {
   const log::ScopedLevel quiet(log::Level::error);
   const Layers layers = small_net();
@@ -261,7 +261,7 @@ TEST(Bands, OneFailingCore) {
   }
 }
 
-// As one program that fails: whatever was wrong with it, the next session does not find it in the folder.
+// The programs of bands that failed are removed from the cache, so the next session does not load them.
 TEST(Bands, ThatFailAreNotKept) {
   const log::ScopedLevel quiet(log::Level::error);
   const Layers layers = small_net();
@@ -283,7 +283,7 @@ TEST(Bands, ThatFailAreNotKept) {
   std::filesystem::remove_all(folder);
 }
 
-// Sessions that want all cores, among others that want one, on threads.
+// Threads with sessions that use all cores, and with sessions that use one.
 TEST(Bands, OnThreads) {
   constexpr int kThreads = 8, kRuns = 6;
   const Layers layers = small_net();
@@ -314,7 +314,7 @@ TEST(Bands, OnThreads) {
   EXPECT_EQ(wrong, 0);
 }
 
-// What is predicted decides where nobody does.
+// Without an option for the number of cores, the predicted time decides.
 TEST(Bands, WhereTheyPay) {
   const struct {
     Net net;
@@ -348,7 +348,7 @@ TEST(Bands, WhereTheyPay) {
   }
 }
 
-// Where they are: networks that people have.
+// Published networks, where their files exist.
 TEST(Bands, DISABLED_OfModels) {
   const std::filesystem::path folder = skillet::in_tree("../shared/models");
   const Target target = open_target("sim:rk3588").value();

@@ -1,5 +1,5 @@
 // The model outputs of the hardware specification, section 12.3: compiled by our driver, run on the simulator behind
-// the kernel's stand-in.
+// the emulated kernel driver.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@
 namespace skillet {
 namespace {
 
-// The specification's bytes, in the order in which a case draws them.
+// The specification's generator of bytes; a case draws its tensors in order.
 class Generator {
  public:
   uint8_t next() {
@@ -96,7 +96,7 @@ TEST(RockchipCompiled, ModelOutputs) {
        kProven,
        {129, 92, 122, 162, 55, 144, 50, 128, 85, 85, 58, 125, 156, 189, 196, 102},
        0x82271EE1},
-      // As recorded: proven tunings form the convolution's output, whose clamp this sum does not have.
+      // Tuning `recorded`: proven tunings form the convolution's output, whose clamp this sum does not have.
       {"CONV_2D",
        {1, 4, 5, 16},
        {32, 1, 1, 16},
@@ -127,7 +127,7 @@ TEST(RockchipCompiled, ModelOutputs) {
   }
 }
 
-// Where multipliers and limits are coarse: a channel whose scale is far below the others', gains above 1.
+// Cases with coarse multipliers and limits: a channel whose scale is far below the others', and gains above 1.
 TEST(RockchipCompiled, ExtremeGainsAreWithinOne) {
   constexpr const char* kIn = "tensor 0 \"in\" int8 1x8x8x16 scale={} zero=-3\n";
   constexpr const char* kFilter = "tensor 1 \"w\" int8 4x1x1x16 scale={} zero=0 axis=0 const=zeros:64\n";
@@ -181,7 +181,7 @@ TEST(RockchipCompiled, ExtremeGainsAreWithinOne) {
   }
 }
 
-// The kernel throws away what runs for 500 ms.
+// The kernel drops jobs that run for 500 ms.
 TEST(RockchipCompiled, LongOperationsAreSeveralJobs) {
   const ir::Graph graph =
       ir::parse(
@@ -195,7 +195,7 @@ TEST(RockchipCompiled, LongOperationsAreSeveralJobs) {
   EXPECT_GE(program->jobs.size(), 2u);
 }
 
-// A device that is told of a job without one of the buffers that it writes: the lists of a runtime that forgot it.
+// A device that leaves one written buffer out of a job, or lists it as read: the lists of a runtime with that bug.
 class ForgetfulDevice : public kernels::ForwardingDevice {
  public:
   ForgetfulDevice(std::unique_ptr<kernels::Device> inner, size_t forgotten, bool is_read)
@@ -217,7 +217,7 @@ class ForgetfulDevice : public kernels::ForwardingDevice {
   bool is_read_;
 };
 
-// Without the list the kernel takes the job all the same and nobody waits for it: sessions of simulated chips notice.
+// The kernel accepts the job without that buffer, and nothing waits for it. Sessions of simulated chips report it.
 TEST(RockchipCompiled, AListThatLostAnOutputIsNoticed) {
   const log::ScopedLevel quiet(log::Level::error);
   constexpr const char* kText =

@@ -1,5 +1,5 @@
-// The driver's prediction of an operation is what the timing model says of the jobs that are compiled from it: one cost
-// model decides about cores, parts and choices, and tells people.
+// The driver's predicted cost of an operation equals the timing model's for the jobs compiled from it. One cost model
+// serves cores, parts, choices and reports.
 #include <gtest/gtest.h>
 
 #include "graph/passes/testing/layers.h"
@@ -69,7 +69,7 @@ TEST_P(Costs, AreThoseThatWereMeasured) { check_rows({{"clock_ghz", 0.3}, {"task
 INSTANTIATE_TEST_SUITE_P(Rockchip, Costs, ::testing::Values(npu::Unproven::refuse, npu::Unproven::take),
                          [](const auto& one) { return one.param == npu::Unproven::take ? "Unproven" : "Proven"; });
 
-// Three cores share the memory, and nothing else.
+// Several cores share the memory, and nothing else.
 TEST_F(Costs, OfSeveralCoresShareTheMemory) {
   const Layers memory({1, 112, 112, 128}, {"b=relu(a)"}, "b"), arithmetic({1, 28, 28, 256}, {"b=conv(a) k=3"}, "b");
   const auto us = [&](const Layers& layers, size_t cores) {

@@ -1,5 +1,5 @@
-// Additions in the pass of a convolution: over random networks the same bytes as one after the other, which layer by
-// layer are within 1 of the CPU's.
+// Additions fused into the pass of a convolution: on random networks they give the same bytes as two separate passes,
+// which are within 1 of the CPU's layer by layer.
 #include <cmath>
 #include <cstdlib>
 
@@ -15,7 +15,8 @@ class Drawn {
  public:
   explicit Drawn(uint32_t seed) : random_(seed) {}
 
-  // Two operands, one or both made by convolutions, in any order; sometimes joined with another tensor behind the sum.
+  // A sum of two operands, one or both computed by convolutions, in any order; sometimes concatenated with another
+  // tensor.
   std::string graph() {
     height_ = pick({1, 3, 4, 7, 12}), width_ = pick({4, 5, 9, 14});
     in_ = pick({1, 3, 8, 16, 24, 40, 72}), out_ = pick({8, 16, 24, 32, 33, 48, 80, 160});
@@ -26,14 +27,14 @@ class Drawn {
     std::vector<std::string> ops = {main};
     const int kind = pick({0, 1, 2, 3});
     if (kind == 1) ops.insert(ops.begin() + pick({0, 1}), conv(input, in_, other));
-    if (kind == 2) ops.push_back(conv(own, out_, other));  // which reads the one that is added
+    if (kind == 2) ops.push_back(conv(own, out_, other));  // its input is the other operand of the sum
     const float sum_scale = scale();
     const int sum_zero = zero(), sum = add(out_, sum_scale, sum_zero);
     const bool swapped = one_of(2);
     ops.push_back(fmt::format("ADD in=[{} {}] out=[{}] activation={}", swapped ? other : own, swapped ? own : other,
                               sum, pick({"none", "none", "relu", "relu6"})));
     int output = sum;
-    if (one_of(3)) {  // what is written behind its end must be its own
+    if (one_of(3)) {  // bytes written past the sum's end would damage the tensor beside it
       const int before = add(16, sum_scale, sum_zero);
       output = add(out_ + 16, sum_scale, sum_zero);
       ops.insert(ops.begin(), conv(input, in_, before, 16));

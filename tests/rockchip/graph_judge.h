@@ -1,4 +1,4 @@
-// Small graphs on the simulated chip, as text; and the judge of their results.
+// Small graphs in text form for the simulated chip, and the check of their results.
 // Called by graphs_test.cpp, moves_test.cpp and rules_test.cpp.
 // Must not know: what the graphs are for.
 #pragma once
@@ -24,7 +24,7 @@ inline std::string ints(std::initializer_list<int32_t> values) {
 inline std::string tensor(int id, const char* shape, float scale, int zero, const char* type = "uint8") {
   return fmt::format("tensor {0} \"t{0}\" {1} {2} scale={3} zero={4}\n", id, type, shape, scale, zero);
 }
-// Random bytes: fill() makes them.
+// Weights, as zeros that fill() replaces with random bytes.
 inline std::string weights(int id, const char* shape, int zero = 120, const char* type = "uint8") {
   return fmt::format("tensor {0} \"w{0}\" {1} {2} scale=0.01 zero={3} const=zeros\n", id, type, shape, zero);
 }
@@ -45,7 +45,7 @@ inline void fill(ir::Graph& graph, std::mt19937& random) {
 struct Row {
   const char* what;
   std::string text;
-  size_t operations;  // of the device; 0: any number
+  size_t operations;  // on the device; 0: any number
 };
 
 inline std::vector<Bytes> run(runtime::Session& session, uint32_t seed) {
@@ -65,10 +65,11 @@ inline std::vector<Bytes> run(runtime::Session& session, uint32_t seed) {
   return outputs;
 }
 
-// What is wrong is not taken back to the CPU before it is seen here.
+// Without verification, which would move wrong operations to the CPU before the test sees them.
 inline const npu::CompileOptions kUnseen{.unproven = npu::Unproven::take};
 
-// Each operation, given its own inputs, beside the CPU's; with all tensors kept, and the same bytes without.
+// Compares each operation with the CPU kernel on the same inputs, keeping all tensors; outputs are equal without
+// keeping.
 inline void judge(const Row& row, int tolerance, const npu::CompileOptions& options = kUnseen,
                   const char* device = "sim:rk3588") {
   std::mt19937 random(7);

@@ -1,5 +1,5 @@
-// Small graphs on the simulated chip: within what the driver promises of the CPU kernels, in as many device operations
-// as there should be, with all tensors kept and without.
+// Small graphs on the simulated chip: within the driver's stated error of the CPU kernels, in the expected number of
+// device operations, with all tensors kept and without.
 #include "graph_judge.h"
 
 namespace skillet {
@@ -10,7 +10,7 @@ using namespace rockchip_graphs;  // NOLINT: the text forms
 const std::string kPads = numbers(1, "4x2", {0, 0, 1, 2, 2, 1, 0, 0});
 const std::string kConv3x3 = op("1 CONV_2D in=[2 3 -] out=[4] stride_h=2 stride_w=2 padding=valid");
 
-// First layers as rows of pixels: 1 to 4 channels, with padding of their own and with that of a PAD in front.
+// First layers as rows of pixels: 1 to 4 channels, padded by the convolution itself and by a PAD in front.
 TEST(RockchipGraphs, FewInputChannels) {
   std::vector<Row> rows;
   for (const int channels : {1, 2, 3, 4, 5}) {
@@ -60,7 +60,7 @@ TEST(RockchipGraphs, PaddingInFront) {
   judge(rows, 1);
 }
 
-// Two filters of an input, joined; what else reads the pieces; pieces that spill over their end.
+// Two filters over one input, concatenated; other readers of the pieces; pieces whose last surface is partly unused.
 std::string joined(const char* first, int first_channels, const char* second, int second_channels,
                    const std::string& rest) {
   const auto filter = [](const char* kind, int channels) {
@@ -134,7 +134,7 @@ TEST(RockchipGraphs, JoinedPieces) {
   judge(rows, 1);
 }
 
-// Rows wider than the chip counts, where nothing depends on rows; and those that are too wide for rows of pixels.
+// Rows wider than the chip's counter, for operations that do not depend on rows; and rows too wide for rows of pixels.
 TEST(RockchipGraphs, WideRows) {
   const auto conv = [](int width) {
     const std::string in = fmt::format("1x4x{}x1", width), out = fmt::format("1x4x{}x8", width);
@@ -161,7 +161,7 @@ TEST(RockchipGraphs, WideRows) {
   judge(rows, 1);
 }
 
-// Element by element, in shapes at the limits of how a tensor is divided in two halves.
+// Elementwise operations, in shapes at the limits of the division into two halves.
 TEST(RockchipGraphs, AdditionsOfAllShapes) {
   std::vector<Row> rows;
   for (const char* shape :
@@ -176,7 +176,7 @@ TEST(RockchipGraphs, AdditionsOfAllShapes) {
   judge(rows, 1);
 }
 
-// All pairs of bytes: 256 columns of 256 rows, the first tensor's byte the row's, the second's the column's.
+// All pairs of bytes: 256 rows of 256 columns; the first tensor holds the row's number, the second the column's.
 struct Pairs {
   Bytes first, second;
 };
@@ -189,7 +189,7 @@ Pairs all_pairs() {
   return pairs;
 }
 
-// Largest difference from the CPU kernels for all values of one operand, or all pairs of two.
+// Returns the largest difference from the CPU kernels for all values of one operand, or all pairs of two.
 int difference_for_all(const std::string& text) {
   const auto graph = ir::parse("graph \"\"\n" + text);
   EXPECT_TRUE(graph.ok()) << graph.error().message;
@@ -356,7 +356,7 @@ TEST(RockchipGraphs, EnlargedImages) {
   judge(rows, 0);
 }
 
-// What the network gives as a whole, beside the kernel of the operation that the passes wrote otherwise.
+// Compares the network's output with the CPU kernel of the original operation, before the passes rewrote it.
 void judge_whole(const ir::Graph& graph, uint32_t seed) {
   const auto target = runtime::open_target("sim:rk3588");
   const auto session = runtime::Session::create(graph, *target, {.allow_fallback = false, .cores = 1});
@@ -386,8 +386,8 @@ TEST(RockchipGraphs, TransposedConvolutions) {
     const bool same = range(0, 1) == 0, is_signed = range(0, 1) == 0, per_channel = is_signed && range(0, 1) == 0;
     int stride[2] = {range(1, 4), 0}, in[2] = {range(1, 9), range(1, 9)}, kernel[2], out[2];
     stride[1] = stride[0];
-    if (range(0, 3) == 0) stride[0] = 1;             // columns alone
-    if (range(0, 3) == 0) stride[1] = 1, in[1] = 1;  // a sound
+    if (range(0, 3) == 0) stride[0] = 1;             // stride in columns only
+    if (range(0, 3) == 0) stride[1] = 1, in[1] = 1;  // one dimension, like sound
     for (int i : {0, 1}) {
       kernel[i] = stride[i] == 1 && in[i] == 1 ? 1 : range(1, 5);
       out[i] =

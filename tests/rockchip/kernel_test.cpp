@@ -1,5 +1,5 @@
-// Recorded jobs through the client of rocket and the stand-in for it, against the same tasks run directly on the
-// simulator: every buffer is the same, byte for byte. Small captures of the repository, and all of ../shared/golden.
+// Recorded jobs through the client of rocket and its emulated kernel driver, against the same tasks run directly on the
+// simulator: every buffer is equal, byte for byte. Small captures of the repository, and all of ../shared/golden.
 #include "kernels/rocket/fake/kernel.h"
 
 #include <fmt/format.h>
@@ -25,7 +25,7 @@ constexpr const char* kNode = "/dev/accel/accel0";
 constexpr uint64_t kCommandBytes = 8;
 using Contents = std::map<uint64_t, Bytes>;  // by address
 
-// Buffers whose contents were not recorded hold something: an input.
+// Fills inputs, and buffers whose contents were not recorded, with pseudo-random bytes.
 capture::Capture read_filled(const std::string& folder) {
   auto capture = capture::read(folder);
   EXPECT_TRUE(capture.ok()) << capture.error().message;
@@ -66,7 +66,7 @@ Result<Contents> run_directly(const capture::Capture& capture) {
   return out;
 }
 
-// A file of the stand-in whose buffers have the recorded addresses.
+// An open file of the emulated kernel driver whose buffers have the recorded addresses.
 class Kernel {
  public:
   static Result<std::unique_ptr<Kernel>> open() {
@@ -92,7 +92,7 @@ class Kernel {
     return {};
   }
 
-  // One call for all jobs of the submission.
+  // Submits all jobs of the submission in one call.
   Result<void> run(const capture::Submission& submission) {
     std::vector<kernels::JobId> ids;
     for (const capture::Job& recorded : submission.jobs) {
@@ -123,8 +123,8 @@ class Kernel {
   }
 
  private:
-  // The kernel gives the first address that is free, so a buffer that nobody uses fills what is before. Recorded jobs
-  // read beyond what was asked for, to the end of the page.
+  // The kernel gives the first free address, so an unused buffer fills the space before `address`. Buffers are rounded
+  // up to whole pages, because recorded jobs read beyond the recorded size, up to the end of the page.
   Result<kernels::Handle> alloc_at(uint64_t address, uint64_t size_bytes) {
     if (next_ < address) SK_TRY(device_->alloc(address - next_));
     sizes_[address] = size_bytes;
@@ -139,7 +139,7 @@ class Kernel {
   std::unique_ptr<kernels::Device> device_;
   std::map<uint64_t, kernels::Handle> handles_;
   std::map<uint64_t, uint64_t> sizes_;
-  uint64_t next_ = kPageBytes;  // after the guard
+  uint64_t next_ = kPageBytes;  // the page before it is a guard
 };
 
 Result<Contents> run_through_kernel(const capture::Capture& capture) {
@@ -155,7 +155,7 @@ struct Tally {
   int same = 0, stopped = 0;
 };
 
-// What stops one stops the other.
+// Both ways run to the end, or both stop.
 Tally compare(const std::string& root) {
   Tally tally;
   if (!std::filesystem::is_directory(root)) fmt::print("no folder {}\n", root);

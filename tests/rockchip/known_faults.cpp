@@ -32,7 +32,7 @@ bool takes_rows_for_columns(const Context& c) {
   return !point && !(square(c.in().shape) && square(c.out().shape) && square(c.filter().shape));
 }
 
-// Real numbers that the output type can hold, against the activation's range.
+// Compares the range of real numbers that the output type holds with the activation's range.
 bool clamps_more_than_saturation(const ir::Tensor& tensor, ir::Activation activation) {
   const double low = (0 - tensor.quant.zero_point()) * double{tensor.quant.scale()};
   const double high = (255 - tensor.quant.zero_point()) * double{tensor.quant.scale()};
@@ -49,7 +49,7 @@ bool ignores_activation(const Context& c) {
   return c.graph.op(c.taken.add).as<ir::ActivationAttrs>().activation != ir::Activation::none;
 }
 
-// A fused addition never forms the convolution's output, so nothing clamps that.
+// A fused addition never forms the convolution's output, so that output is not clamped.
 bool loses_clamp(const Context& c) {
   const auto saturated = [](uint8_t byte) { return byte == 0 || byte == 255; };
   return c.fused() && (std::any_of(c.alone.begin(), c.alone.end(), saturated) ||
@@ -103,7 +103,7 @@ constexpr Fault kFaults[] = {
     {loses_clamp, kLostClamp},
     {pads_wrong, "pad bytes are not the zero point in every lane"},
     {[](const Context& c) {
-       // From 17 channels beyond a multiple of 32 on, the last group is whole.
+       // With more than 16 channels beyond a multiple of 32, the last group is complete.
        const uint32_t channels = c.taken.op.out_channels;
        return c.taken.op.depthwise && channels % 64 > 32 && channels % 32 < 16;
      },

@@ -1,4 +1,4 @@
-// What the recorded driver is known to get wrong, recognised from the model and its program: why a recorded job cannot
+// Known errors of the recorded driver, recognised from the model and its program: the reasons why a recorded job cannot
 // give the right result. Source: hardware specification, sections 4, 5, 7, 8 and 10.
 // Called by replay.cpp.
 // Must not know: results.
@@ -11,11 +11,12 @@
 
 namespace skillet::rockchip_replay {
 
-// One of them, which spares the elements that are not clamped.
+// The known fault that leaves elements which are not clamped right.
 inline constexpr const char* kLostClamp = "the fused convolution is not clamped before the addition";
 
-// The faults that apply to the operation, joined; empty: none, so that its result must be right. `is_second_operand`:
-// a fused addition reads its output. `alone`: the convolution's own output, from the reference kernel.
+// Returns the faults that apply to the operation, joined; empty if there are none, so that its result must be right.
+// `is_second_operand`: a fused addition reads its output. `alone`: the convolution's own output, from the reference
+// kernel.
 std::string known_faults(const ir::Graph& graph, const Taken& taken, bool is_second_operand,
                          std::span<const uint8_t> alone);
 

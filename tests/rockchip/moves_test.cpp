@@ -1,4 +1,5 @@
-// What moves, cuts, joins or chooses pixels on the simulated chip: exact; and averages that are put together.
+// Operations that move, cut, join or select pixels on the simulated chip are exact; so are averages composed of
+// several.
 #include "graph_judge.h"
 #include "random_graph.h"
 
@@ -31,7 +32,7 @@ TEST(RockchipMoves, JoinedRowsAndColumns) {
   judge(rows, 0);
 }
 
-// Pieces that end within 16 channels.
+// Pieces whose channels are no multiple of 16.
 TEST(RockchipMoves, JoinedChannels) {
   const auto of = [](const char* a, const char* b, const char* c, const char* out, const char* type = "uint8") {
     return same(0, a, type) + same(1, b, type) + same(2, c, type) + same(3, out, type) +
@@ -61,7 +62,7 @@ TEST(RockchipMoves, JoinedChannels) {
   judge(scaled, 1);
 }
 
-// What follows the pieces in memory stays as it is, whatever is joined to what.
+// Joining leaves the bytes after the pieces in memory unchanged, for all combinations.
 TEST(RockchipMoves, JoinedTwice) {
   const std::string text =
       same(0, "1x4x5x48") + same(1, "1x4x5x48") + same(2, "1x8x5x48") + same(3, "1x8x5x96") + same(4, "1x8x5x48") +
@@ -181,12 +182,12 @@ TEST(RockchipMoves, ChannelsBecomeBlocks) {
   } cases[] = {
       {3, 4, 16, 2, 3},   // whole surfaces: a pass for each row of a block, and one for the rows
       {3, 4, 64, 2, 3},   // four surfaces at once
-      {5, 7, 3, 2, 3},    // channels out of the middle of surfaces
+      {5, 7, 3, 2, 3},    // channels from the middle of surfaces
       {5, 7, 21, 2, 5},   // two surfaces, each by itself
-      {4, 3, 32, 3, 8},   // three copies are two and two
+      {4, 3, 32, 3, 8},   // three copies: two and two
       {2, 3, 5, 3, 8},    //
       {1, 1, 40, 2, 7},   // one pixel
-      {3, 2, 1, 8, 9},    // all of a pass
+      {3, 2, 1, 8, 9},    // a whole pass
       {2, 2, 1, 11, 36},  // more than a pass
       {6, 5, 20, 1, 1},   // nothing moves
   };
@@ -216,7 +217,7 @@ TEST(RockchipMoves, ChannelsBecomePixels) {
   judge(rows, 0);
 }
 
-// All numbers of copies, and RESIZE_BILINEAR where it computes nothing.
+// All numbers of copies, and RESIZE_BILINEAR cases that only copy.
 TEST(RockchipMoves, CopiesOfPixels) {
   std::vector<Row> rows;
   std::vector<std::string> texts;
@@ -267,7 +268,7 @@ TEST(RockchipMoves, AveragesBesidePadding) {
   judge(rows, 1);
 }
 
-// Images that become others, from a seed: what is made may be read by any operation that follows.
+// Chains of images drawn from a seed: any operation that follows may read an earlier result.
 class Chain {
  public:
   explicit Chain(uint32_t seed) : random_(seed), type_(seed % 2 == 0 ? "uint8" : "int8") {}
@@ -311,7 +312,7 @@ class Chain {
   }
   void op(const std::string& text) { ops_ += fmt::format("op {} {}\n", count_++, text); }
 
-  void add(Image a) {  // more of them move the others
+  void add(Image a) {  // most of them move other pixels
     const auto& [h, w, c] = a.shape;
     switch (range(0, 8)) {
       case 0: return join(a);
@@ -427,7 +428,7 @@ TEST(RockchipMoves, MeansOfImages) {
   };
   for (const auto& c : cases) {
     for (const char* type : {"uint8", "int8"}) {
-      // In finer units than the input's a step of its own would be too coarse.
+      // An intermediate tensor in finer units than the input's would be too coarse.
       for (const float scale : {0.02F, 0.03F, 0.001F}) {
         if (scale < kScale && c.beyond_filters) continue;
         rows.push_back({c.in,

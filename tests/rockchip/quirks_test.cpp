@@ -1,5 +1,5 @@
-// Probes of the assumptions on simulated chips: all right on one that is as assumed; on one with a quirk those are
-// wrong, or never end, that stand on the quirk's assumption, and no others.
+// Probes of the assumptions on simulated chips. All are right on a chip without quirks. On a chip with a quirk, the
+// probes of its assumption are wrong or never end, and no others.
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ std::string with_quirk(const char* chip, const sim::Quirk& quirk) {
   return fmt::format("sim:{},quirk={}", chip, quirk.name);
 }
 
-// One input of a probe: all of its values.
+// How the bytes of one input of a probe are chosen.
 enum class Pattern : uint8_t { random, zero_point, lowest, highest, ramp, count };
 
 Bytes bytes_of(const ir::Tensor& tensor, Pattern pattern, std::mt19937& random) {
@@ -59,14 +59,14 @@ std::string run_all(runtime::Session& session, const runtime::Target& target) {
   }
   return "";
 }
-// Whether what passes make of a probe still shows its row.
+// Returns whether the graph that the passes make of a probe still stands on its row.
 bool stands_on(const runtime::Target& target, const ir::Graph& graph, const Assumption& row) {
   for (ir::OpId op = 0; op < static_cast<ir::OpId>(graph.ops.size()); ++op) {
     if (std::ranges::count(target.driver->supports(target.chip, graph, op).stands_on, &row) != 0) return true;
   }
   return false;
 }
-// With all tensors kept and without: a convolution with an ADD in its pass keeps none.
+// Runs with all tensors kept and without: a convolution with a fused ADD keeps none.
 std::string fault_of(const Assumption& row, const std::string& device) {
   auto graph = ir::parse(row.probe);
   if (!graph.ok()) return graph.error().message;
@@ -104,7 +104,7 @@ std::set<std::string_view> stands_on(const char* name, const Assumption& probe) 
   return names;
 }
 
-// Of what registers do not show there is no quirk: assumptions_test.cpp has the twins of some of these.
+// Assumptions without a quirk, because no register shows them. assumptions_test.cpp checks some of them by twins.
 constexpr std::string_view kNotShown[] = {"signed_by_128",        "filters_as_conv", "fully_connected_as_conv",
                                           "copy_as_conv",         "blocks_as_conv",  "constant_as_depthwise",
                                           "average_as_depthwise", "same_bytes",      "split_as_view",
@@ -128,7 +128,8 @@ void check_quirk(const char* chip, const sim::Quirk& quirk) {
   bool found = quirk.assumption.empty();  // an erratum
   for (const Assumption& row : assumptions(chip)) {
     const bool is_own = row.name == quirk.assumption;
-    if (!is_own && stands_on(chip, row).contains(quirk.assumption)) continue;  // it may be wrong
+    if (!is_own && stands_on(chip, row).contains(quirk.assumption))
+      continue;  // the probe stands on the quirk's assumption too
     const std::string fault = fault_of(row, with_quirk(chip, quirk));
     EXPECT_EQ(is_own, !fault.empty()) << chip << " " << quirk.name << ", probe of " << row.name << ": " << fault;
     found |= is_own;
@@ -136,7 +137,7 @@ void check_quirk(const char* chip, const sim::Quirk& quirk) {
   EXPECT_TRUE(found) << chip << " " << quirk.name << ": no assumption '" << quirk.assumption << "'";
 }
 
-// Boards do this with programs of others.
+// Boards show these errata with other drivers' programs.
 TEST(RockchipQuirks, NoProbeMeetsAnErratum) {
   int errata = 0;
   for (const sim::Quirk& quirk : sim::quirks("rk3576")) {
@@ -156,7 +157,7 @@ TEST(RockchipQuirks, ChangeWhatStandsOnTheirAssumptionAlone) {
 // ---- random operations ----
 
 struct Judged {
-  std::string fault;  // none: all is well
+  std::string fault;  // empty: no fault
   int wrong = 0;      // operations that the quirk changed
 };
 
@@ -171,7 +172,7 @@ bool is_on_npu(const runtime::Session& session, ir::OpId op) {
   });
 }
 
-// Whatever is wrong stands on the quirk's assumption.
+// Checks that each wrong operation stands on the quirk's assumption.
 Judged judge(const char* chip, const ir::Graph& given, const sim::Quirk& quirk, std::mt19937& random) {
   const auto target = runtime::open_target(with_quirk(chip, quirk));
   const auto session = runtime::Session::create(given, *target,
@@ -180,7 +181,7 @@ Judged judge(const char* chip, const ir::Graph& given, const sim::Quirk& quirk, 
                                                  .keep_intermediates = true,
                                                  .partition = compile::PartitionBy::all,
                                                  .cores = 1});
-  if (!session.ok()) return {};  // beyond the chip: other tests ask whether that is right
+  if (!session.ok()) return {};  // the chip does not support it: not what this test checks
   const ir::Graph& graph = (*session)->graph();
   const auto stands_on_it = [&](ir::OpId op) {
     return is_on_npu(**session, op) && std::ranges::count(names_of(*target, graph, op), quirk.assumption) != 0;
@@ -199,7 +200,7 @@ Judged judge(const char* chip, const ir::Graph& given, const sim::Quirk& quirk, 
   }
   const auto layers = (*session)->compare_layers();
   if (!layers.ok() && layers.error().code == ErrorCode::unsupported)
-    return {};  // beyond the CPU: zero points by kernel
+    return {};  // the CPU kernels do not support it: zero points by kernel
   if (!layers.ok()) return {layers.error().message, 0};
   for (const runtime::LayerDiff& layer : *layers) {
     if (!layer.compared || layer.max_abs_diff <= npu::steps_off(*target->driver, target->chip, graph, layer.op))
@@ -212,7 +213,7 @@ Judged judge(const char* chip, const ir::Graph& given, const sim::Quirk& quirk, 
   return out;
 }
 
-// How many operations the quirks changed.
+// Returns how many operations the quirks changed.
 int judge_all(const char* chip, uint32_t cases) {
   const std::vector<sim::Quirk> quirks = sim::quirks(chip);
   const auto target = runtime::open_target(fmt::format("sim:{}", chip));

@@ -1,5 +1,5 @@
-// Device memory of recorded submissions, kept from one to the next as a real device would, and tensors in it as the
-// recorded driver stores them. Called by replay.cpp.
+// Device memory of recorded submissions, which keeps its contents between submissions as a real device would, and its
+// tensors in the recorded driver's layout. Called by replay.cpp.
 // Must not know: models, what a job does.
 #pragma once
 
@@ -14,16 +14,16 @@ namespace skillet::rockchip_replay {
 
 class RecordedMemory {
  public:
-  // Maps the buffers of `submission` that are not mapped yet, whole pages as the kernel does.
+  // Maps those buffers of `submission` that are not mapped yet, in whole pages as the kernel does.
   Result<void> add(const capture::Submission& submission);
   const sim::Memory& get() const { return memory_; }
 
-  // NHWC uint8 bytes into a cube of 16 channels, rows of pixels that follow each other; lanes beyond the channels hold
-  // the zero point.
+  // Writes NHWC uint8 bytes as a cube of 16 channels with contiguous rows; lanes beyond the channels contain the zero
+  // point.
   Result<void> write_cube(uint64_t address, std::span<const uint8_t> nhwc, size_t channels, uint8_t zero_point);
-  // Bytes of one channel as they are; short rows are filled up to 16 with the zero point.
+  // Writes the bytes of one channel unchanged; rows shorter than 16 are filled up with the zero point.
   Result<void> write_packed(uint64_t address, std::span<const uint8_t> rows, size_t width, uint8_t zero_point);
-  // `surface_pixels`: distance of the cube's surfaces.
+  // `surface_pixels`: distance between the cube's surfaces.
   Result<Bytes> read_cube(uint64_t address, size_t pixels, size_t channels, size_t surface_pixels) const;
 
  private:

@@ -1,4 +1,4 @@
-// The operations of recorded jobs: which tasks belong together, and where each has its tensors.
+// The operations of recorded jobs: the tasks of each, and where its tensors are.
 // Called by replay.cpp.
 // Must not know: models, the simulator.
 #pragma once
@@ -29,14 +29,14 @@ struct RecordedOp {
     const uint32_t value = found == registers.end() ? 0 : found->second;
     return bits::read<T>({&value, 1});
   }
-  // From those.
+  // Derived from the tasks and registers.
   uint64_t input = 0, output = 0, second = 0;  // device addresses; second: the addition's other operand
   bool addition = false, packed = false, depthwise = false;
   uint32_t in_channels = 0, out_channels = 0, kernel_width = 0, kernel_height = 0;
-  uint32_t out_width = 0, out_pixels = 0;  // as programmed; of the whole plane
+  uint32_t out_width = 0, out_pixels = 0;  // out_width as programmed; out_pixels of the whole plane
 };
 
-// In the order of their jobs. An operation's streams are in one buffer of their own.
+// Returns the operations in the order of their jobs. The streams of each operation are in a buffer of their own.
 Result<std::vector<RecordedOp>> recorded_ops(const capture::Capture& capture);
 
 }  // namespace skillet::rockchip_replay

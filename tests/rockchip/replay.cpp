@@ -46,7 +46,7 @@ Result<Model> read_model(const std::string& dir, const std::string& set, const s
 
 bool is_int8(const ir::Tensor& tensor) { return tensor.dtype == ir::DType::int8; }
 
-// Values of all tensors; ops run one by one on the reference kernels.
+// Values of all tensors; the reference kernels run one operation at a time.
 class Values {
  public:
   explicit Values(const ir::Graph& graph) : graph_(graph) {
@@ -162,9 +162,10 @@ class Replay {
                        [&](const Taken& t) { return t.output == tensor && t.op.submission <= submission; });
   }
 
-  // Inputs of a submission, as the recorded driver stores them.
+  // Writes the inputs of a submission in the recorded driver's layout.
   Result<void> place(const Taken& t) {
-    // It does not upload the input of an operation with one input and one output channel, outside additions.
+    // The recorded driver does not upload the input of an operation with one input and one output channel, except for
+    // additions.
     const bool dense_rows = t.op.packed && t.op.in_channels == 1;
     if (dense_rows && is_zero_in_capture(t)) return {};
     const ir::Tensor& tensor = graph_.tensor(t.input);
@@ -181,7 +182,7 @@ class Replay {
     });
   }
 
-  // The operation's result, and the reference kernel's on the values that the device has for its inputs.
+  // Compares the operation's result with the reference kernel's, on the input values that the device has.
   Result<void> check_operation(const Taken& t, double ms) {
     const ir::Tensor& tensor = graph_.tensor(t.output);
     const auto channels = static_cast<size_t>(tensor.shape.back(0));
@@ -205,7 +206,7 @@ class Replay {
     return {};
   }
 
-  // Of unsigned bytes; recorded additions of signed ones are wrong anyway.
+  // For unsigned bytes only; recorded additions of signed ones are wrong anyway.
   static int unclamped_difference(const Bytes& simulated, const Bytes& expected, const Bytes& alone) {
     int most = 0;
     for (size_t i = 0; i < expected.size() && alone.size() == expected.size(); ++i) {
@@ -279,7 +280,7 @@ CaseRows replay_case(const std::string& dir, const std::string& name, const sim:
 
 std::vector<golden::ReplayRow> simulate_case(const std::string& dir, const std::string& /*chip*/,
                                              const std::string& name) {
-  constexpr size_t kNetwork = 8;  // operations of a whole one
+  constexpr size_t kNetwork = 8;  // operations of a whole network, at least
   const auto options = sim::rockchip::options_from_environment();
   CaseRows found;
   if (options.ok())

@@ -1,5 +1,5 @@
-// Runs recorded jobs of a driver that is known to work on silicon on the simulator, and compares the results with
-// TensorFlow Lite: the proof that the simulator computes what the jobs mean.
+// Runs jobs recorded from a driver that works on silicon on the simulator, and compares the results with TensorFlow
+// Lite. This shows that the simulator computes what the jobs mean.
 // Called by skillet_golden and the tests.
 // Must not know: our drivers.
 #pragma once
@@ -16,20 +16,20 @@ namespace skillet::rockchip_replay {
 
 using golden::ReplayClass;
 
-// Named "set/case", or "set/case op 3 CONV_2D"; its reason is what the recorded driver gets wrong here.
+// A row named "set/case" or "set/case op 3 CONV_2D"; its reason is the recorded driver's known error in that case.
 struct Row : golden::ReplayRow {
-  // Fused additions: the largest difference where the convolution alone is inside the range of bytes.
+  // For fused additions: the largest difference where the convolution's own output is inside the range of bytes.
   int max_unclamped_difference = 0;
 };
 
 struct CaseRows {
-  Row final;              // the graph's outputs, operations that the recorded driver left to the CPU included
-  std::vector<Row> each;  // each recorded operation against the reference kernel on the inputs that it had
+  Row final;              // the graph's outputs, including operations that the recorded driver left to the CPU
+  std::vector<Row> each;  // each recorded operation against the reference kernel on the same inputs
 };
 
-// DIR/rk3588/SET/CASE (capture) with DIR/cases/SET/CASE (case).
+// Replays DIR/rk3588/SET/CASE (capture) against DIR/cases/SET/CASE (case).
 CaseRows replay_case(const std::string& dir, const std::string& name, const sim::rockchip::Options& options);
-// The same for skillet_golden: a row for the graph's outputs, and of whole networks one for each operation.
+// The same for skillet_golden: a row for the graph's outputs, and for whole networks a row for each operation.
 std::vector<golden::ReplayRow> simulate_case(const std::string& dir, const std::string& chip, const std::string& name);
 // All cases of DIR/rk3588, in order of their names. Error when there are none.
 Result<std::vector<CaseRows>> replay_all(const std::string& dir, const sim::rockchip::Options& options);

@@ -1,4 +1,4 @@
-// All recorded jobs of ../shared/golden on the simulator, where that is there.
+// All recorded jobs of ../shared/golden on the simulator, where that folder exists.
 #include <gtest/gtest.h>
 
 #include "golden_case.h"

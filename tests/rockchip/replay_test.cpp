@@ -1,4 +1,4 @@
-// Recorded jobs on the simulator: the project's own small copies.
+// Recorded jobs on the simulator: the small copies in the repository.
 #include <gtest/gtest.h>
 
 #include "base/testing/in_tree.h"

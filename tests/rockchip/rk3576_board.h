@@ -12,7 +12,7 @@
 
 namespace skillet::rockchip_graphs {
 
-// An option of the simulated chip, while it is opened.
+// Sets an option of the simulated chip (an environment variable) for its lifetime.
 class Environment {
  public:
   Environment(const char* name, const char* value) : name_(name) {
@@ -28,7 +28,7 @@ class Environment {
   const char* const name_;
 };
 
-// A kernel whose jobs end as a board's do: what fails is reset, and nobody is told.
+// A kernel driver that handles failed jobs as on a board: it resets the chip and reports nothing.
 constexpr const char* kNode = "/dev/accel/accel130";
 inline Result<kernels::SyscallsRef> calls_of_board(const char* faults, const char* quirks = "") {
   SK_TRY_ASSIGN(fake::FaultPlan plan, fake::FaultPlan::parse(faults));

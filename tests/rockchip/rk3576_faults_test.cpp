@@ -1,5 +1,5 @@
-// Each kind of job of the RK3576 on a kernel that loses it: in the first inference and in a later one the fault is
-// named, and what earlier inferences left is never taken for an answer.
+// Each kind of job of the RK3576 on a kernel that loses it. In the first inference and in a later one the error names
+// the fault, and results of earlier inferences are never returned as new ones.
 #include "base/log.h"
 #include "base/log_sink.h"
 #include "rk3576_board.h"
@@ -67,14 +67,14 @@ Result<std::unique_ptr<runtime::Session>> open(const std::string& text, const ru
       {.compile = kUnseen, .allow_fallback = false, .partition = compile::PartitionBy::all, .cores = 1});
 }
 
-constexpr int kLate = 100;  // the inference in which a later fault begins
+constexpr int kLate = 100;  // the inference where a later fault begins
 
 struct Seen {
   std::string first_error, warned;
   int at = -1;  // the inference that failed first; -1: none
 };
 
-// Inferences with inputs of their own: each is right, or an error.
+// Runs inferences with different inputs: each is right, or an error.
 Seen infer(const Kind& kind, const char* variable, const char* value, const std::string& faults, int runs) {
   Seen seen;
   log::set_sink([&](log::Level, const char* line) { seen.warned += line; }, log::Level::warning);
@@ -122,7 +122,7 @@ TEST(Rk3576Faults, JobsThatWriteNothingAreNamed) {
   }
 }
 
-// Nothing but the first job since the chip has power computes.
+// With this value only the first job after power-on computes.
 TEST(Rk3576Faults, TheWrongTaskConIsNamed) {
   for (const Kind& kind : kinds()) {
     SCOPED_TRACE(kind.what);
@@ -132,7 +132,7 @@ TEST(Rk3576Faults, TheWrongTaskConIsNamed) {
   }
 }
 
-// The kernel does not see the end of jobs of the pooling unit alone, which have written by then.
+// The kernel misses the end of jobs that use the pooling unit alone; they have written their output by then.
 TEST(Rk3576Faults, PoolingThatIsNotHeardIsNamed) {
   for (const Kind& kind : kinds()) {
     SCOPED_TRACE(kind.what);

@@ -1,6 +1,5 @@
-// What the RK3576 does otherwise than the RK3588, on the simulated chip: sums as convolutions over both operands,
-// tables behind a convolution, maxima with padding; and what is at its limits: a right result, or a sentence that
-// names the limit.
+// Where the RK3576 differs from the RK3588, on the simulated chip: sums as convolutions over both operands, tables
+// behind a convolution, maxima with padding. At the chip's limits: a right result, or a reason that names the limit.
 #include <atomic>
 #include <thread>
 
@@ -38,8 +37,8 @@ TEST(Rk3576Graphs, Sums) {
   judge(rows, 1, kDevice);
 }
 
-// Operands are side by side where convolutions write them: of a chain, only what the host gives is copied.
-// Their gain is a multiplier of 15 bits by some pair of weights, so that each comes out as the CPU's kernels have it.
+// Convolutions write their results side by side as operands: in a chain, only the network's input is copied. The
+// operands' gain is a 15-bit multiplier times a pair of weights, so that each result equals the CPU kernels'.
 TEST(Rk3576Graphs, SumsInTheMiddleBetweenTwoResults) {
   const char* const kImage = "1x16x16x32";
   const Row rows[] = {
@@ -74,7 +73,7 @@ TEST(Rk3576Graphs, ResidualChains) {
   judge(rows, 1, kDevice);
 }
 
-// All 256 bytes come out as the CPU's kernels have them.
+// All 256 bytes give the CPU kernels' results.
 TEST(Rk3576Graphs, Tables) {
   const auto of = [](const char* kind, const char* shape, float scale, int zero, float out, int out_zero) {
     return tensor(0, shape, scale, zero, "int8") + tensor(1, shape, out, out_zero, "int8") +
@@ -121,7 +120,7 @@ TEST(Rk3576Graphs, MaximaWithPadding) {
 struct Limit {
   const char* what;
   std::string text;
-  const char* named;  // by the reason; empty: it is taken
+  const char* named;  // found in the reason; empty: the chip takes it
 };
 
 std::string conv(const char* in, const char* filter, const char* out, const char* scales = "0.01",
@@ -154,7 +153,7 @@ std::string rows_of(int size) {
          "inputs 0\noutputs 1\nop 0 MAX_POOL_2D in=[0] out=[1] padding=valid filter_h=2 filter_w=2\n";
 }
 
-// Weights of one channel are zeros: whatever its multiplier, its outputs are what its bias makes.
+// The weights of one channel are zeros: its outputs depend on its bias only, whatever its multiplier is.
 std::string constant_channel(const char* scales, const char* bias) {
   return tensor(0, "1x5x5x4", 0.05F, 3, "int8") +
          fmt::format("tensor 1 \"f\" int8 2x1x1x4 scale={} zero=0 axis=0 const=[1 2 3 4 0 0 0 0]\n", scales) +
@@ -163,28 +162,28 @@ std::string constant_channel(const char* scales, const char* bias) {
          "inputs 0\noutputs 2\nop 0 CONV_2D in=[0 1 3] out=[2]\n";
 }
 
-// Scales of 32 channels: every other one is so much of its neighbours'.
+// Scales of 32 channels: every other one is `part` times its neighbours'.
 std::string halves_apart(double part) {
   std::string out = "[";
   for (int i = 0; i < 32; ++i) out += fmt::format("{}{:g}", i == 0 ? "" : " ", i % 2 == 0 ? 1 : part);
   return out + "]";
 }
 
-// Of 32 channels: one has so much of the others'.
+// Scales of 32 channels: the first is `part` times the others.
 std::string one_apart(double part) {
   std::string out = fmt::format("[{:g}", 4 * part);
   for (int i = 1; i < 32; ++i) out += " 4";
   return out + "]";
 }
 
-// Of 128 channels: the second half's are so much of the first one's.
+// Scales of 128 channels: those of the second half are `part` times those of the first half.
 std::string groups_apart(double part) {
   std::string out = "[";
   for (int i = 0; i < 128; ++i) out += fmt::format("{}{:g}", i == 0 ? "" : " ", i < 64 ? 1 : part);
   return out + "]";
 }
 
-// Twice, so that a result that was not written shows.
+// Runs twice, so that an output which is not written shows.
 void judge_limit(const Limit& row) {
   SCOPED_TRACE(row.what);
   const auto graph = ir::parse("graph \"\"\n" + row.text);
@@ -195,7 +194,7 @@ void judge_limit(const Limit& row) {
   ASSERT_TRUE(session.ok()) << session.error().message;
   std::string reasons;
   for (const auto& part : (*session)->report().ops) reasons += part.reason + "\n";
-  const bool is_named = *row.named != 0;  // on the CPU then, or on the chip as what no board was seen to run
+  const bool is_named = *row.named != 0;  // then on the CPU, or on the chip but unproven
   if (is_named) {
     EXPECT_NE(reasons.find(row.named), std::string::npos) << reasons;
   } else {
@@ -210,7 +209,7 @@ void judge_limit(const Limit& row) {
   }
 }
 
-// A right result, or it stays on the CPU; the sanitizers look at numbers that are too large.
+// Each is a right result or stays on the CPU; the sanitizers report numbers that overflow.
 TEST(Rk3576Graphs, GainsOfAllSizes) {
   for (const char* kind : {"CONV_2D", "DEPTHWISE_CONV_2D"}) {
     for (int exponent = -14; exponent <= 8; ++exponent) {
@@ -389,7 +388,7 @@ Result<void> run_twice(const char* name, const char* value, const char* faults, 
   return {};
 }
 
-// Where device trees have them, not where the RK3588's would be.
+// Addresses as in device trees of this chip, not those of the RK3588.
 TEST(Rk3576Graphs, CoresAreWhereTheChipHasThem) {
   const auto cores = fake::rocket::cores_of("rk3576");
   ASSERT_TRUE(cores && cores->size() == 2);
@@ -398,16 +397,16 @@ TEST(Rk3576Graphs, CoresAreWhereTheChipHasThem) {
   EXPECT_EQ((*cores)[1].compatible, "rockchip,rk3576-rknn-core");
 }
 
-// What boards were seen to do with the wrong kernel is noticed, and told apart.
+// Faults that boards showed with the wrong kernel are reported, each by its own message.
 TEST(Rk3576Graphs, KernelsThatLoseJobs) {
   const std::string pool = tensor(0, "1x8x8x16", 0.05F, 3, "int8") + tensor(1, "1x4x4x16", 0.05F, 3, "int8") +
                            "inputs 0\noutputs 1\nop 0 MAX_POOL_2D in=[0] out=[1] padding=valid stride_h=2 stride_w=2 "
                            "filter_h=2 filter_w=2\n";
   const std::string last = pool + tensor(2, "1x4x4x16", 0.05F, 3, "int8") + "op 1 RELU in=[1] out=[2]\n";
   struct Case {
-    const char *name, *value, *faults, *named;  // empty: nothing is wrong
+    const char *name, *value, *faults, *named;  // named: in the error; empty: no error
     const std::string& text;
-    const char* warned = "";  // of a right result; empty: nothing is said of a timeout
+    const char* warned = "";  // with a right result; empty: no message about a timeout
   };
   std::string chained = last;
   chained.replace(chained.find("outputs 1"), 9, "outputs 2");
@@ -420,7 +419,7 @@ TEST(Rk3576Graphs, KernelsThatLoseJobs) {
       {"SKILLET_SIM_POOLING_DONE", "lost", "", "", pool, "it does not listen to the pooling"},
       {"SKILLET_SIM_TASK_CON", "0x7001", "", "0x7001: 28673 tasks", pool},
       {"", "", "job:2-*:reset", "run 1", chained},
-      {"", "", "job:2:reset", "", chained},  // run once more
+      {"", "", "job:2:reset", "", chained},  // run again
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(fmt::format("{} {}", c.value, c.faults));
@@ -443,8 +442,8 @@ TEST(Rk3576Graphs, KernelsThatLoseJobs) {
   }
 }
 
-// Of two sessions at once the kernel would give each a core, and each core spoils what the other has on the chip: those
-// of one device share its file, and files take turns.
+// The kernel would give each of two concurrent sessions a core, and each core spoils the other's data on the chip. So
+// sessions of one device share its file, and files take turns.
 TEST(Rk3576Graphs, OneCoreIsUsed) {
   const auto graph = ir::parse("graph \"\"\n" + conv("1x24x24x64", "64x3x3x64", "1x24x24x64"));
   ASSERT_TRUE(graph.ok()) << graph.error().message;

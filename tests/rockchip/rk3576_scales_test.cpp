@@ -1,4 +1,4 @@
-// How many results of the simulated RK3576 are off by one: of convolutions with one scale and with many, of sums and
+// How many results of the simulated RK3576 are off by one: convolutions with one scale and with many, sums and
 // averages.
 #include <cmath>
 
@@ -9,17 +9,17 @@ namespace {
 
 using namespace rockchip_graphs;  // NOLINT: the text forms
 
-// So many, from 0.01 down to a 40th, in no order.
+// Returns `count` scales, from 0.01 down to a 40th of it, not sorted.
 std::string scales_apart(int count) {
   constexpr double kLargest = 0.01, kApart = 40;
-  constexpr int kStep = 37;  // has no divisor with the counts
+  constexpr int kStep = 37;  // coprime to the counts
   std::string out;
   for (int i = 0; i < count; ++i)
     out += fmt::format("{}{:.7g}", i == 0 ? "[" : " ", kLargest * std::pow(kApart, -double(i * kStep % count) / count));
   return out + "]";
 }
 
-// Results that are not the CPU's, none by more than one.
+// Number of results that differ from the CPU's, all by 1.
 struct Off {
   size_t operations = 0;
   int64_t differing = 0, all = 0;
@@ -47,7 +47,7 @@ Off off_by_one(const std::string& text) {
   return off;
 }
 
-// In order of their scales, in programs with a shift each, few results are off; in one program 1 % and more are.
+// Channels sorted by scale, in several programs with a shift each: few results are off. In one program 1 % or more are.
 TEST(Rk3576Scales, ScalesFarApart) {
   constexpr int kChannels = 160;
   constexpr double kMost = 0.001;
@@ -69,16 +69,16 @@ TEST(Rk3576Scales, ScalesFarApart) {
       << off.differing << " of " << off.all;
 }
 
-// Convolutions as networks have them: few results are off by one, with one scale and with many, with limits and
-// without, whatever the zero points are.
+// Typical convolutions of networks: few results are off by one, with one scale and with many, with and without limits,
+// for all zero points.
 TEST(Rk3576Scales, FewResultsAreOff) {
   struct Case {
     const char *what, *type;
     int zero, out_zero;
     float out_scale;
     const char* more;
-    double apart;  // largest scale by smallest
-    double most;   // part of the results
+    double apart;  // largest scale divided by the smallest
+    double most;   // accepted share of the results
   };
   const Case cases[] = {
       {"one scale, both signs", "int8", 4, -3, 0.35F, "", 1, 0.0008},
@@ -111,7 +111,7 @@ TEST(Rk3576Scales, FewResultsAreOff) {
   }
 }
 
-// Of scales up to 40 apart: the ratio of two bytes is fine enough for all but a few results.
+// Scales up to 40 apart: the ratio of two bytes is precise enough for all but a few results.
 TEST(Rk3576Scales, FewSumsAreOff) {
   constexpr int kRatios = 16;
   constexpr double kMost = 0.003;
@@ -129,7 +129,7 @@ TEST(Rk3576Scales, FewSumsAreOff) {
   }
 }
 
-// Averages are rounded once, halves away from byte 0, whatever byte stands for 0.
+// Averages are rounded once, halves away from byte 0, whatever the zero point is.
 TEST(Rk3576Scales, AveragesRoundOnce) {
   const auto of = [](const char* in, const char* out, int size, int zero = 0, const char* type = "uint8",
                      const char* more = "") {
@@ -157,7 +157,7 @@ TEST(Rk3576Scales, AveragesRoundOnce) {
   judge(rows, 0, kDevice);
 }
 
-// Planes larger than a filter are averaged in two steps, with a byte between them: each rounds once.
+// Planes larger than a filter are averaged in two steps that both round to a byte.
 TEST(Rk3576Scales, AveragesOfPlanesAreOffByOneAtMost) {
   constexpr int kChannels = 1024;
   const std::pair<int, int> planes[] = {{2, 8}, {4, 8}, {8, 4}, {1, 8}, {8, 8}, {9, 9}, {3, 14}, {13, 13}, {2, 13}};

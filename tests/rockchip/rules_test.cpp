@@ -1,5 +1,5 @@
-// Programs of `proven` and `tuned` keep to every rule that the simulator knows, those that recorded jobs break
-// included; each graph needs a defence that nothing else here needs. Jobs run in a drawn order.
+// Programs of `proven` and `tuned` follow every rule of the simulator, including rules that recorded jobs break. Each
+// graph needs a precaution that no other graph here needs. Jobs run in a random order.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -13,7 +13,7 @@ namespace {
 
 using npu::Tuning;
 
-// Before the first device is opened.
+// Must run before the first device is opened.
 class StrictRules : public ::testing::Environment {
  public:
   void SetUp() override {
@@ -32,7 +32,7 @@ std::string one_conv(const char* in, const char* filter, const char* out, const 
   return tensor(0, in, 0.02F, 110) + "inputs 0\noutputs 2\n" + conv(1, 0, filter, out, attributes);
 }
 
-// One more than there are steps in which the addition may be fused.
+// A chain one longer than the number of steps within which the addition may be fused.
 std::string sum_after_chain(const char* operands) {
   std::string text = tensor(0, "1x6x6x32", 0.02F, 110) + "inputs 0\noutputs 9\n";
   for (int i = 0; i < 4; ++i) text += conv(2 * i + 1, 2 * i, "32x3x3x32", "1x6x6x32");
@@ -88,7 +88,7 @@ void judge_all(Tuning tuning) {
 TEST(RockchipRules, ProvenProgramsKeepThem) { judge_all(Tuning::proven); }
 TEST(RockchipRules, TunedProgramsKeepThem) { judge_all(Tuning::tuned); }
 
-// Each way that is left open to compute a graph's operations.
+// Each choice that the driver offers for a graph's operations.
 TEST(RockchipRules, EachChoiceKeepsThem) {
   const npu::Chip chip = npu::find_chip("rk3588").value();
   size_t tried = 0;
@@ -109,13 +109,13 @@ TEST(RockchipRules, EachChoiceKeepsThem) {
   EXPECT_GT(tried, 10U);
 }
 
-// A filter one kernel of which is larger than a bank: refused, or computed as the rules ask.
+// A filter with kernels larger than a bank: refused, or computed as the rules demand.
 TEST(RockchipRules, OfKernelsLargerThanABank) {
   const auto graph = ir::parse("graph \"\"\n" + one_conv("1x3x3x3664", "32x3x3x3664", "1x1x1x32", "padding=valid"));
   ASSERT_TRUE(graph.ok()) << graph.error().message;
   const auto target = runtime::open_target("sim:rk3588");
   for (const Tuning tuning : {Tuning::proven, Tuning::tuned}) {
-    // What a session would find wrong itself, and leave to the CPU, is to be found here.
+    // Without verification: the session would find errors itself and move the operation to the CPU.
     const auto session = runtime::Session::create(
         *graph, *target, {.compile = {.tuning = tuning, .unproven = npu::Unproven::take}, .allow_fallback = false});
     ASSERT_TRUE(session.ok()) << session.error().message;
@@ -123,7 +123,7 @@ TEST(RockchipRules, OfKernelsLargerThanABank) {
   }
 }
 
-// What a job takes at the clock of the stock kernel is far below its limit.
+// At the clock of the stock kernel each job takes far less than its time limit.
 void jobs_end_in_time(const std::string& text) {
   const auto graph = ir::parse("graph \"\"\n" + text);
   ASSERT_TRUE(graph.ok()) << graph.error().message;

@@ -12,14 +12,13 @@ bool is_operation(const ir::Graph& graph, ir::OpId id, const RecordedOp& r) {
   const auto u32 = [](int32_t v) { return static_cast<uint32_t>(v); };
   return u32(graph.tensor(op.inputs[0]).shape.back(0)) == r.in_channels &&
          u32(graph.tensor(op.outputs[0]).shape.back(0)) == r.out_channels &&
-         // The recorded driver takes rows for columns.
+         // The recorded driver swaps rows and columns.
          (u32(filter.back(2)) == r.kernel_width || u32(filter.back(1)) == r.kernel_width);
 }
 
 }  // namespace
 
-// The recorded driver takes operations in the order of the graph, and fuses an addition into the producer of its
-// first operand.
+// The recorded driver takes operations in graph order, and fuses an addition into the producer of its first operand.
 Result<std::vector<Taken>> match(const ir::Graph& graph, const std::vector<RecordedOp>& recorded) {
   std::vector<Taken> taken;
   const auto consumers = ir::consumers(graph);

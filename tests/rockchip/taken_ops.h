@@ -1,4 +1,4 @@
-// Which operations of a model the recorded jobs compute.
+// Maps recorded jobs to the operations of a model that they compute.
 // Called by replay.cpp, known_faults.cpp.
 // Must not know: the simulator.
 #pragma once
@@ -14,7 +14,7 @@ struct Taken {
   ir::TensorId input = -1, second = -1, output = -1;
 };
 
-// In the order of their jobs. Error when the model does not have them.
+// Returns them in the order of their jobs. Error when the model does not contain them.
 Result<std::vector<Taken>> match(const ir::Graph& graph, const std::vector<RecordedOp>& recorded);
 
 }  // namespace skillet::rockchip_replay

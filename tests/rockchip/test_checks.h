@@ -12,7 +12,7 @@ namespace skillet::rockchip_replay {
 
 inline bool is_good(const Row& row) { return row.result == ReplayClass::exact || row.result == ReplayClass::within_1; }
 
-// An operation is right unless the recorded driver is known to get it wrong; a lost clamp spares what is not clamped.
+// Checks that an operation is right unless a known fault applies; elements that a lost clamp spares must be right too.
 inline void check_operations(const CaseRows& rows) {
   for (const Row& row : rows.each) {
     if (row.reason.empty()) {

@@ -1,4 +1,4 @@
-// Three cores behind one node: sessions on many threads and in many processes compute what one alone computes.
+// Three cores behind one node: sessions on many threads and in many processes give the results of a single session.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -27,7 +27,7 @@ std::unique_ptr<Session> make_session(const Target& target) {
   return session.ok() ? std::move(session).value() : nullptr;
 }
 
-// An input of its own for each thread and run.
+// Returns a different input for each thread and run.
 Bytes picture(const Session& session, uint32_t seed) {
   return skillet::testing::noise(static_cast<size_t>(session.graph().tensor(session.graph().inputs[0]).bytes()), seed);
 }
@@ -47,7 +47,7 @@ std::vector<Bytes> expected_results(uint32_t count) {
   return out;
 }
 
-// How many results are not as expected.
+// Returns how many results are not as expected.
 int run_on_threads(const Target& target, uint32_t threads, const std::vector<Bytes>& expected) {
   std::atomic<int> wrong = 0;
   std::latch ready(threads);
@@ -78,7 +78,8 @@ TEST(ThreeCores, SessionsTakeAFileForEachCore) {
   }
   EXPECT_EQ(users.size(), 3u);
   for (const auto& [context, count] : users) EXPECT_GE(count, 2);
-  const DeviceContext* const freed = sessions[2]->context().get();  // the last file: not the first of several alike
+  const DeviceContext* const freed =
+      sessions[2]->context().get();  // the last file, so not simply the first of several equal ones
   sessions.erase(sessions.begin() + 2);
   sessions.erase(std::ranges::find(sessions, freed, [](const auto& one) { return one->context().get(); }));
   EXPECT_EQ(make_session(target)->context().get(), freed) << "the one with the fewest";
@@ -108,7 +109,7 @@ TEST(ThreeCores, EightProcessesOfFourThreads) {
   }
 }
 
-// A file that cannot be opened is one core less, until one can.
+// A file that cannot be opened leaves one core fewer until a later attempt succeeds.
 TEST(DevicePool, GoesOnWithFewerFiles) {
   const auto first = std::make_shared<DeviceContext>();
   int asked = 0;
