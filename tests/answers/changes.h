@@ -1,4 +1,4 @@
-// One thing changed in a text or in a file, each thing in turn.
+// Variants of a text or a file, each with one change.
 // Called by the tests of this folder.
 // Must not know: what the text or the file says.
 #pragma once
@@ -16,8 +16,9 @@
 
 namespace skillet::answers {
 
-// Every number one more and one less, doubled, and zero; every word of `words` each other one; every KEY=VALUE and
-// every line left out; then every number one more wherever it stands, and every word another one. Names in quotes stay.
+// Changes each number to one more, one less, its double and 0; changes each word of a set of `sets` to each other word
+// of the set; removes each KEY=VALUE and each line. Then changes all places of a number, or of a word, at once. Leaves
+// names in quotes unchanged.
 using Words = std::span<const std::string_view>;
 class TextChanges {
  public:
@@ -65,7 +66,7 @@ class TextChanges {
   }
 
   static bool is_of_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-  // A number has no letters: 1x8x8x3 are four.
+  // A number ends where letters begin: 1x8x8x3 is four numbers.
   size_t end_of_word(size_t at) const {
     const bool is_number = std::isdigit(static_cast<unsigned char>(text_[at])) != 0;
     if (!is_of_word(text_[at])) return at + 1;
@@ -96,7 +97,7 @@ class TextChanges {
   std::span<const Words> sets_;
 };
 
-// Bytes at every `step`-th place: one more, 0, 255, and with its highest bit turned; the file up to there.
+// Changes each `step`-th byte to one more, 0, 255, and itself with the highest bit flipped; also cuts the file there.
 inline void each_change(const Bytes& file, size_t step, const std::function<void(const Bytes&)>& take) {
   for (size_t at = 0; at < file.size(); at += step) {
     const uint8_t old = file[at];

@@ -1,4 +1,4 @@
-// What readers of files and texts say of ones with one thing changed, and what they read of those that they take. See
+// What the readers of files and texts report for inputs with one change, and what they read from those they accept. See
 // graphs_test.cpp.
 #include <algorithm>
 #include <filesystem>
@@ -34,7 +34,7 @@ Bytes bytes_of(std::string_view text) { return {text.begin(), text.end()}; }
 std::string_view text_of(const Bytes& bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 Bytes in_folder(const std::string& path) { return read_file(in_tree(path)).value(); }
 
-// A reader: what it says of bytes, or what it reads of them.
+// Reads a file: returns the error message, or a text of the contents.
 using Reader = std::function<std::string(const Bytes&)>;
 
 template <typename T>
@@ -46,7 +46,7 @@ class Line {
  public:
   explicit Line(Reader reader) : reader_(std::move(reader)) {}
 
-  // About `most` places of it.
+  // Changes about `most` places of the file.
   void add(const Bytes& file, size_t most = 400) {
     hash_.add(reader_(file));
     each_change(file, std::max<size_t>(file.size() / most, 1), [&](const Bytes& one) { hash_.add(reader_(one)); });
@@ -128,7 +128,7 @@ TEST(Answers, OfArraysWithOneByteChanged) {
   expect_lines(kFile, "arrays", {{"arrays", line.text()}});
 }
 
-// A JPEG and a PNG that say how they are turned; before that is a chunk of more than 64 KiB.
+// A JPEG or PNG with an orientation tag; `is_long`: a chunk of more than 64 KiB precedes the tag.
 Bytes turned_picture(bool is_jpeg, bool is_big_endian, bool is_long) {
   const auto number = [&](uint32_t value, int bytes) {
     std::string out;
@@ -165,7 +165,7 @@ TEST(Answers, OfTurnedPicturesWithOneByteChanged) {
   expect_lines(kFile, "turned", {{"turned pictures", line.text()}});
 }
 
-// Another after each change of the compiler's sources.
+// Overwrites the build's ID in the model, which differs after each change of the compiler's sources.
 Bytes of_any_build(Bytes model) {
   const std::string_view build = compile::build_id();
   const auto found = std::search(model.begin(), model.end(), build.begin(), build.end());

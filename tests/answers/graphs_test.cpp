@@ -1,7 +1,7 @@
-// What is said of graphs of one operation with one thing changed: by the reader of their text, the rules of shapes, the
-// verifier, the chips, the CPU's kernels; and what these compute, where it is not float. Other tests say whether that
-// is right; this one says that nothing changed unnoticed. After a change that was meant,
-// SKILLET_UPDATE=1 answers_test writes tests/expectations/answers.txt, and git diff says what it touched.
+// Answers for graphs of one operation with one change: messages of the text reader, the shape rules, the verifier, the
+// chips and the CPU kernels; and the results of the CPU kernels, except float. Other tests check that the answers are
+// right; this test shows unnoticed changes. After an intended change, run SKILLET_UPDATE=1 answers_test to write
+// tests/expectations/answers.txt; git diff then shows what it affected.
 #include <algorithm>
 
 #include "answers/known_graphs.h"
@@ -25,7 +25,7 @@ struct Line {
   }
 };
 
-// Floats are small and of few bits.
+// Floats are small and have few bits.
 void fill(std::span<uint8_t> bytes, ir::DType type, SplitMix64& random) {
   if (type != ir::DType::float32) {
     for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random.next() % (type == ir::DType::boolean ? 2 : 256));

@@ -1,5 +1,5 @@
-// What is said of recorded jobs with one word changed, by the reader of jobs and by the simulated chip, and what the
-// chip computes; and of programs that somebody has tampered with, by those who check programs. See graphs_test.cpp.
+// Answers for recorded jobs with one word changed: from the decoder of jobs and from the simulated chip, with its
+// results. Also answers for forged programs, from the checks of programs. See graphs_test.cpp.
 #include <random>
 
 #include "answers/lines.h"
@@ -103,12 +103,12 @@ struct Line {
   }
 };
 
-// The chip with the buffers of a submission, as the kernel gives it them.
+// A simulated chip that maps the buffers of a submission as the kernel does.
 class Scene {
  public:
   explicit Scene(const std::string& chip) : device_(sim::create(chip).value()) {}
 
-  // What went wrong, or what its buffers hold then.
+  // Hashes the errors, and then the contents of the buffers.
   void run(const capture::Submission& submission, Hash& to) {
     sim::Memory memory;
     std::array<uint64_t, 8> slots{};
@@ -174,7 +174,7 @@ class Changer {
     }
   }
 
-  // Words that the call hands over, and those of buffers.
+  // Changes the words of command lists, and the words of buffers.
   void change(const capture::Capture& capture) {
     ask(capture);
     for (size_t at = 0; at < capture.submissions.size(); ++at) {
@@ -200,7 +200,7 @@ class Changer {
       ask(changed);
     });
   }
-  // One bit of it, another one each time, and one more.
+  // Flips one bit of each word (a different one each time), adds one, and flips another bit.
   template <typename Take>
   void each_word(std::vector<uint32_t>& words, const Take& take) {
     const size_t step = ceil_div(words.size(), kWordsOfBuffer);
@@ -250,7 +250,7 @@ TEST_P(AnswersOfJobs, WithOneWordChanged) {
   }
   expect_lines(kFile, fmt::format("jobs {} ", GetParam()), now);
 }
-// What a chip that differs computes of the probe of what it differs in.
+// The results of each quirk: a chip that has it runs the probe of its assumption.
 TEST_P(AnswersOfJobs, OfEachQuirk) {
   const log::ScopedLevel quiet(log::Level::error);
   const runtime::Trust nothing({}, "");

@@ -21,14 +21,14 @@ inline constexpr std::string_view kPaddings[] = {"same", "valid", "explicit"};
 inline constexpr std::string_view kActivations[] = {"none", "relu", "relu6", "relu_n1_to_1", "tanh"};
 inline constexpr std::string_view kBools[] = {"true", "false"};
 inline constexpr Words kWords[] = {kTypes, kPaddings, kActivations, kBools};
-inline constexpr int64_t kElemsMax = 1 << 12;  // of a tensor: larger ones take their time and show nothing more
-inline constexpr size_t kOfKind = 6;           // graphs
+inline constexpr int64_t kElemsMax = 1 << 12;  // per tensor: larger ones are slow and show nothing more
+inline constexpr size_t kOfKind = 6;           // graphs of a kind
 
 inline bool is_small(const ir::Graph& graph) {
   return std::ranges::all_of(graph.tensors, [](const ir::Tensor& one) { return one.shape.elems() <= kElemsMax; });
 }
 
-// Constants that the text shortens are drawn instead, where they can be.
+// Replaces constants that the text shortens by random ones, where possible.
 inline std::string text_of(const ir::Graph& graph) {
   std::string text = ir::print(graph);
   for (size_t at = 0; (at = text.find("const=xxh3:", at)) != std::string::npos; ++at) {
@@ -41,7 +41,7 @@ inline std::string text_of(const ir::Graph& graph) {
   return text;
 }
 
-// Models of one operation each, by its name.
+// Models of one operation each, by the operation's name.
 inline std::map<std::string, std::vector<std::string>> known_graphs() {
   std::vector<std::string> files;
   for (const char* folder : {"tests/conformance/models/kernels"}) {

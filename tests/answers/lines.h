@@ -1,4 +1,4 @@
-// Lines of hashes: what is answered, emitted or said in very many cases, and whether it is what it was.
+// Lines of hashes of very many answers, programs or messages, compared with the expected lines of a file.
 // Called by tests/answers and tests/conformance/emitted_test.cpp.
 // Must not know: what is hashed.
 #pragma once
@@ -32,7 +32,7 @@ class Hash {
   size_t count_ = 0;
 };
 
-// "NAME: text" of a file of the source tree; lines that begin with # say what it is.
+// Lines "NAME: text" of a file in the source tree; lines that begin with # are its header.
 using Lines = std::map<std::string, std::string>;
 inline Lines lines_of(const std::string& path, std::string& head) {
   std::ifstream in(in_tree(path));
@@ -47,7 +47,7 @@ inline Lines lines_of(const std::string& path, std::string& head) {
   return lines;
 }
 
-// All lines of the file whose names begin with `own` are those of `now`. SKILLET_UPDATE=1 writes them.
+// Checks that all lines of the file whose names begin with `own` equal `now`. SKILLET_UPDATE=1 writes them.
 inline void expect_lines(const std::string& path, const std::string& own, const Lines& now) {
   std::string head;
   Lines before = lines_of(path, head);

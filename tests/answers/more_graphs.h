@@ -1,4 +1,4 @@
-// Graphs of kinds of which the recorded models of tests/conformance have none.
+// Graphs of kinds that the recorded models of tests/conformance do not contain.
 // Called by graphs_test.cpp.
 // Must not know: what is asked of them.
 #pragma once
@@ -70,7 +70,7 @@ inline std::vector<std::string> more_graphs() {
                     "inputs 0\noutputs 1 2 3\nop 0 UNPACK in=[0] out=[1 2 3] count=3 axis=1\n",
                     type));
   }
-  // Of several inputs, each as it must be by the others.
+  // Operations with several inputs whose types and shapes depend on one another.
   for (const char* type : {"float32", "int8"}) {
     const char* const quant = type[0] == 'i' ? " scale=0.05 zero=3" : "";
     const std::string inputs =

@@ -1,5 +1,5 @@
-// What passes make of graphs with one thing changed, constants and all: the whole pipeline for a chip of the known
-// graphs of each kind, and of the texts that passes have; each pass alone of its own texts. See graphs_test.cpp.
+// What passes make of graphs with one change, including constants: the whole pipeline of a chip on the known graphs of
+// each kind and on the passes' own texts; each pass alone on its own texts. See graphs_test.cpp.
 #include "graph/passes/passes.h"
 
 #include <regex>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr const char* kFile = "tests/expectations/answers.txt";
 
-// What follows from a size that is another one is as it then is.
+// Infers the shapes again where a changed size makes them inconsistent.
 std::optional<ir::Graph> small_graph(const std::string& text) {
   auto graph = ir::parse(text);
   if (!graph.ok() || (!ir::verify(*graph).ok() && !ir::infer_shapes(*graph).ok())) return std::nullopt;
@@ -43,7 +43,7 @@ void rewrite(ir::Graph graph, const npu::Chip& chip, Hash& to) {
   for (const passes::Tried& one : tried) to.add(fmt::format("{} {}", one.sources.size(), one.why));
 }
 
-// As bands of rows for three cores, in parts.
+// Compiles the graph in bands of rows for three cores.
 void divide(const ir::Graph& graph, const npu::Chip& chip, Hash& to) {
   compile::Options options{.driver = {.tuning = npu::Tuning::tuned, .unproven = npu::Unproven::take}};
   options.cores = 3;
@@ -72,7 +72,7 @@ TEST(Answers, OfPassesOnGraphsWithOneThingChanged) {
   expect_lines(kFile, "passes ", now);
 }
 
-// Rows for columns, in sizes and in attributes.
+// Swaps rows and columns, in sizes and in attributes.
 std::string turned(const std::string& text) {
   static const std::regex kShape(R"((\d+)x(\d+)x(\d+)x(\d+))"), kDown("_h="), kAlong("_w="), kMark("_d=");
   std::string out = std::regex_replace(text, kShape, "$1x$3x$2x$4");
@@ -81,7 +81,7 @@ std::string turned(const std::string& text) {
   return std::regex_replace(out, kMark, "_w=");
 }
 
-// Beside those of passes/testing/texts.h: of several channels.
+// Texts with several channels, in addition to those of passes/testing/texts.h.
 constexpr std::pair<const char*, const char*> kMoreTexts[] = {
     {"lower_conv1d",
      "tensor 0 \"a\" int8 1x8x1x3 scale=0.5 zero=3\ntensor 1 \"w\" int8 2x3x1x3 scale=0.5 zero=7 const=random:1\n"

@@ -1,4 +1,4 @@
-// Each row file that must not compile; the test looks for what the compiler says of each, in this order.
+// Each row file that must not compile; the test expects the compiler's message for each, in this order.
 #include "bits/bits.h"
 
 #define CASE overlapping

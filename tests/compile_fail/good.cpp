@@ -1,4 +1,4 @@
-// Row files that compile: what refuses the others is not how they are included.
+// Row files that compile: this shows that the way of including them is not what the compiler refuses in bad.cpp.
 #include "bits/bits.h"
 
 #define CASE good

@@ -1,5 +1,5 @@
-// In a program that has more rights than who started it (setuid), variables of the environment do nothing: not in the C
-// interface, not in the delegate. Each variable is shown to do something in an ordinary process.
+// In a program with more rights than its caller (setuid), environment variables have no effect: neither in the C
+// interface nor in the delegate. Each variable is shown to have an effect in an ordinary process.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -24,11 +24,11 @@ namespace {
 namespace fs = std::filesystem;
 constexpr uid_t kNobody = 65534;
 
-// As for a program that is setuid root and started by another user: the kernel looks at the two ids of who calls exec.
+// Sets the ids as in a setuid root program that another user starts: the kernel compares the two user ids at exec.
 bool take_more_rights() { return ::setresuid(kNobody, 0, 0) == 0; }
 
 struct Variable {
-  const char *library, *device, *name, *value;  // {}: a folder of the test
+  const char *library, *device, *name, *value;  // {}: the test's folder
 };
 const Variable kVariables[] = {
     {"c", "sim:a311d", "SKILLET_DEBUG", "capture={}/recorded"},
@@ -46,7 +46,8 @@ std::string contents(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// What the probe came to: "0: recorded\n" and what it said.
+// Returns the probe's exit code, the files that it wrote and its messages: "0: recorded
+// ...".
 std::string outcome(const Variable& one, bool is_set, bool has_more_rights) {
   static int runs = 0;
   const std::string folder = own_path(fmt::format("run{}", ++runs)), said = folder + ".said";

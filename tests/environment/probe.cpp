@@ -39,7 +39,7 @@ void report(const char* text) {
   ++g_errors;
 }
 
-// The pointers to opaque types are no others than those of the library.
+// The library's own pointer types are opaque here, so the types of the functions differ.
 #if defined(__clang__)
 __attribute__((no_sanitize("function")))
 #endif

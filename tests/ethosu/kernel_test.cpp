@@ -1,4 +1,4 @@
-// The client of ethosu against the emulation of that kernel driver, in this process, with a simulated chip behind it.
+// The client of ethosu against the emulated kernel driver, in this process, with a simulated chip behind it.
 #include "kernels/ethosu/fake/kernel.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ using std::chrono::milliseconds;
 constexpr const char* kNode = "/dev/accel/accel0";
 constexpr const char* kChip = "imx93";
 
-// 64 bytes from region 0 to region 1.
+// Copies 64 bytes from region 0 to region 1.
 Words copy_stream() {
   Words stream;
   hw::add_copy(stream, 0, 0, 1, 16, 64);
@@ -105,7 +105,7 @@ TEST_F(Ethosu, RunsJobsInTheirRegions) {
   EXPECT_FALSE(device_->submit({&*job, 1}).ok());
 }
 
-// So many submissions at most are kept: then the kernel is asked whether the oldest is done.
+// At most 256 submissions are kept; then the client asks the kernel whether the oldest is done.
 TEST_F(Ethosu, SubmissionsAreKeptWithinALimit) {
   start();
   const auto logged = std::make_shared<LoggedCalls>(
@@ -119,7 +119,7 @@ TEST_F(Ethosu, SubmissionsAreKeptWithinALimit) {
   EXPECT_NE(logged->take().find("wait"), std::string::npos);
 }
 
-// Memory on the chip where there is enough, a buffer where there is not: the same result.
+// Memory on the chip where it is large enough, otherwise a buffer: the results are equal.
 TEST_F(Ethosu, FastMemoryIsOnTheChipOrABuffer) {
   start();
   const uint64_t sram = core_.info.fact("sram_size");
@@ -143,7 +143,7 @@ TEST_F(Ethosu, FastMemoryIsOnTheChipOrABuffer) {
   EXPECT_NE(both.error().message.find("region 2 is a buffer and memory on the chip"), std::string::npos);
 }
 
-// All that the chip has is enough for as much; a byte more is a buffer, which there is no memory for.
+// The chip's memory suffices up to its full size; one byte more needs a buffer, for which there is no memory here.
 TEST_F(Ethosu, FastMemoryIsABufferWhereTheChipHasLess) {
   start("bo_create:3-*:ENOMEM");
   const uint64_t sram = core_.info.fact("sram_size");
@@ -183,7 +183,7 @@ TEST_F(Ethosu, RefusesWhatIsNoJob) {
   EXPECT_FALSE(device_->wait(99, milliseconds(1)).ok());
 }
 
-// What the kernel finds at submission; and buffers that went, and came as others.
+// Errors that the kernel finds at submission; and buffers that were freed and whose handles were reused.
 TEST_F(Ethosu, RefusesJobsWhoseBuffersAreNotThose) {
   start();
   const Handle from = filled(7), to = filled(1), small = filled(0, 64);
@@ -228,7 +228,7 @@ TEST_F(Ethosu, JobsThatHangAndThatAreLost) {
   EXPECT_EQ(byte(to, 16), 7);
 }
 
-// As with a kernel without CONFIG_PM_SLEEP, after a job that timed out.
+// Like a kernel without CONFIG_PM_SLEEP, after a job that timed out.
 TEST_F(Ethosu, SaysThatTheKernelHasNotGotTheNpuBack) {
   start("submit:1:reset,submit:2-*:EACCES");
   const Handle from = filled(7), to = filled(1);
@@ -254,7 +254,7 @@ TEST_F(Ethosu, AFaultOfTheChipIsALostJobOrAnError) {
   }
 }
 
-// Every call fails once, in each way: an error that names it, and the next attempt is fine.
+// Every call fails once, in each way: the error names the call, and the next attempt succeeds.
 TEST_F(Ethosu, EachCallMayFail) {
   const char* const calls[] = {"bo_create", "bo_mmap_offset", "mmap", "bo_wait", "cmdstream_bo_create", "submit"};
   for (const char* call : calls) {
@@ -283,7 +283,7 @@ TEST_F(Ethosu, EachCallMayFail) {
         EXPECT_NE(done.error().message.find(number), std::string::npos) << done.error().message;
         has_failed = true;
       }
-      // Calls that a signal interrupts are repeated; mmap() is none of them.
+      // Calls that a signal interrupts are repeated, except mmap().
       const bool is_repeated = std::string_view(number) == "EINTR" && std::string_view(call) != "mmap";
       EXPECT_EQ(has_failed, !is_repeated) << call << " " << number;
     }
@@ -298,7 +298,7 @@ TEST_F(Ethosu, EachCallMayFail) {
   }
 }
 
-// By way of the memory on the chip.
+// Copies through the memory on the chip.
 Words copy_by_sram() {
   Words stream;
   hw::add_copy(stream, 0, 0, 2, 0, 64), add(stream, hw::OpDmaWait{});
@@ -335,7 +335,7 @@ TEST_F(Ethosu, IsRecordedAndReplayed) {
   EXPECT_FALSE(replayer->contents(1234).ok());
 }
 
-// The kernel takes them.
+// The kernel accepts submissions without jobs.
 TEST_F(Ethosu, SubmissionsWithoutJobsAreNotRecorded) {
   start();
   capture::Capture recorded;
@@ -381,7 +381,7 @@ TEST_F(Ethosu, ForgedSubmissionsAreNotReplayed) {
       << "it is freed: captures may have any number of buffers, one after the other";
 }
 
-// What programs of others may ask: the errno of the kernel.
+// Invalid calls that other programs may make: the errno is the kernel's.
 TEST_F(Ethosu, CallsThatTheKernelRefuses) {
   start();
   const int fd = calls_->open(kNode);

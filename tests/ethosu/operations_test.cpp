@@ -1,6 +1,6 @@
-// Operations that Skillet makes of others for Ethos-U, random shapes and quantizations, on all simulated chips: the
-// bytes of the CPU's kernels. SKILLET_RANDOM_GRAPHS: how many of each (default 6); SKILLET_RANDOM_GRAPHS_FIRST: the
-// first seed.
+// Operations that Skillet lowers to others for Ethos-U, with random shapes and quantizations, on all simulated chips:
+// equal to the CPU kernels' bytes. SKILLET_RANDOM_GRAPHS: number of graphs of each kind (default 6);
+// SKILLET_RANDOM_GRAPHS_FIRST: first seed.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -15,7 +15,7 @@ namespace {
 constexpr const char* kChips[] = {"sim:ethos-u55-32",  "sim:ethos-u55-64",  "sim:ethos-u55-128",
                                   "sim:ethos-u55-256", "sim:ethos-u65-256", "sim:ethos-u65-512"};
 
-// Elements that differ; -1: the chip does not take all of it.
+// Returns the number of elements that differ; -1: the chip does not take the whole graph.
 int judged(const ir::Graph& graph, const char* device, uint32_t seed) {
   const runtime::SessionOptions options{.compile = {.unproven = npu::Unproven::take}, .allow_fallback = false};
   const auto both = runtime::run_both(graph, device, options, seed);

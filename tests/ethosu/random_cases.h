@@ -1,4 +1,4 @@
-// Graphs of operations that Skillet makes of others for Ethos-U, of random shapes and quantizations, from a seed.
+// Graphs of operations that Skillet lowers to others for Ethos-U, with random shapes and quantizations, from a seed.
 // Called by operations_test.cpp and tests/conformance/emitted_test.cpp.
 // Must not know: what is judged.
 #pragma once
@@ -59,7 +59,7 @@ class Cases {
            image(3, h, h, groups * n, wide()) +
            "inputs 0\noutputs 3\nop 0 CONV_2D in=[0 1 2] out=[3] padding=same activation=relu\n";
   }
-  // More weights than are on the chip at a time.
+  // More weights than fit on the chip at once.
   std::string sliced() {
     const int size = range(19, 21), c = range(320, 330), n = range(320, 380);
     return image(0, size, size, c, quant()) + filter(1, n, 1, c) +
@@ -83,7 +83,7 @@ class Cases {
            fmt::format("inputs 0\noutputs 1\nop 0 {} in=[0] out=[1] block_size={}\n",
                        is_wide ? "SPACE_TO_DEPTH" : "DEPTH_TO_SPACE", size);
   }
-  // int16 with weights of int8; the type of the bias says how sums are rounded.
+  // int16 with int8 weights; the type of the bias determines how sums are rounded.
   std::string wide_conv() {
     type_ = "int16";
     const bool is_depthwise = range(0, 2) == 0;
@@ -97,7 +97,7 @@ class Cases {
                        is_depthwise ? "DEPTHWISE_CONV_2D" : "CONV_2D", range(0, 3) == 0 ? "0 1" : "0 1 2",
                        range(0, 1) == 0 ? "none" : "relu", multiplier);
   }
-  // Too large for memory on the chip, so in stripes of rows there; windows lower than their strides leave rows out.
+  // Too large for memory on the chip, so processed in stripes of rows; windows lower than their strides skip rows.
   std::string stripes() {
     type_ = "int8";
     const bool is_depthwise = range(0, 1) == 0;
@@ -165,7 +165,7 @@ class Cases {
            fmt::format("inputs 0\noutputs 1\nop 0 LEAKY_RELU in=[0] out=[1] alpha={}0.{}\n",
                        range(0, 3) == 0 ? "-" : "", range(1, 9));
   }
-  // Of several images.
+  // A batch of several images.
   std::string wide_batch() {
     type_ = "int16";
     const int images = range(2, 4), kernel = range(1, 3), c = range(1, 20), n = range(1, 20), h = range(3, 9);
@@ -211,16 +211,16 @@ class Cases {
   std::string image(int id, int h, int w, int c, const std::string& quant) const {
     return fmt::format("tensor {0} \"t{0}\" {1} 1x{2}x{3}x{4} {5}\n", id, type_, h, w, c, quant);
   }
-  // Of int8: a scale for each channel.
+  // For int8, a scale for each channel.
   std::string filter(int id, int n, int kernel, int c) {
     const std::string begin = fmt::format("tensor {} \"filter\" {} {}x{}x{}x{}", id, type_, n, kernel, kernel, c);
-    if (type_ == "uint8")  // results leave neither end
+    if (type_ == "uint8")  // no result reaches the ends of the range
       return begin + fmt::format(" scale=0.02 zero={} const=random:5\n", range(118, 138));
     std::string scales;
     for (int i = 0; i < n; ++i) scales += fmt::format("{}0.0{}", i == 0 ? "" : " ", range(11, 29));
     return begin + fmt::format(" scale=[{}] zero=0 axis=0 const=random:5\n", scales);
   }
-  // int8, of so many scales.
+  // int8 weights with `count` scales.
   std::string weights(int id, const std::string& shape, int count, int axis) {
     std::string scales;
     for (int i = 0; i < count; ++i) scales += fmt::format("{}0.0{}", i == 0 ? "" : " ", range(11, 29));
@@ -264,7 +264,7 @@ class Cases {
 struct Kind {
   const char* name;
   std::string (Cases::*make)();
-  uint32_t share = 1;  // of how many cases there is one: large ones take their time
+  uint32_t share = 1;  // one of so many seeds runs: large cases are slow
 };
 inline constexpr Kind kKinds[] = {{"mean", &Cases::mean},
                                   {"largest", &Cases::largest},
@@ -288,7 +288,7 @@ inline constexpr Kind kKinds[] = {{"mean", &Cases::mean},
                                   {"wide_softmax", &Cases::wide_softmax},
                                   {"wide_move", &Cases::wide_move}};
 
-// Of a kind, from a seed.
+// Text of a graph of the kind, drawn from a seed.
 inline std::string text_of(const Kind& kind, uint32_t seed) {
   Cases cases(seed);
   return "graph \"\"\n" + (cases.*kind.make)();

@@ -1,4 +1,5 @@
-// The compiler's weight streams, read by the simulator, which was written apart from it and reads Vela's.
+// The compiler's weight streams, read by the simulator's decoder, which was written independently and reads Vela's
+// streams.
 #include "npus/ethosu/compiler/weights.h"
 
 #include <gtest/gtest.h>
@@ -15,11 +16,11 @@ namespace {
 namespace ours = npus::ethosu;
 namespace theirs = sim::ethosu;
 
-// What the values of one stream are drawn from.
+// Distribution of the values of one stream.
 struct Draw {
   const char* name;
-  double spread;  // of values around 0
-  double zeros;   // share of them
+  double spread;  // around 0
+  double zeros;   // their share
   int16_t least, most;
 };
 constexpr Draw kDraws[] = {{"wide", 40, 0, -127, 127},   {"narrow", 3, 0, -128, 127}, {"sparse", 20, 0.9, -127, 127},
@@ -62,8 +63,8 @@ TEST(EthosuWeightStreams, AreReadAsTheyWereWritten) {
   }
 }
 
-// No code of single values can do with less than the entropy, and none of this kind with less than a bit for a value
-// that is no zero.
+// No code of single values is shorter than the entropy, and no code of this kind uses less than a bit for a nonzero
+// value.
 TEST(EthosuWeightStreams, AreShort) {
   for (const Draw& draw : kDraws) {
     if (draw.most - draw.least == 155) continue;  // the code is made for values around 0
@@ -74,7 +75,7 @@ TEST(EthosuWeightStreams, AreShort) {
   EXPECT_EQ(ours::encode_weights(std::vector<int16_t>(64)).size(), 16U);
 }
 
-// A palette has up to 32 of them. Values that are far apart, each as often as the others: as few bits as there can be.
+// A palette has up to 32 values. Values that are far apart and equally frequent: the number of bits is minimal.
 TEST(EthosuWeightStreams, OfAsManyDifferentValuesAsAPaletteHasAndMore) {
   for (const int distinct : {2, 16, 17, 31, 32, 33, 34}) {
     std::vector<int16_t> values(4096);

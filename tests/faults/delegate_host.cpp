@@ -1,6 +1,6 @@
-// A host of the TFLite delegate for the fault matrix: one inference a picture on device npu, each compared with the CPU
-// kernels. Prints "cpu HASH" for the results of those, then one line an inference: "difference N HASH", or "error
-// TEXT". usage: delegate_host MODEL.tflite PICTURE...      Exit code 2: the results do not tell the pictures apart.
+// A host of the TFLite delegate for the fault matrix: one inference per picture on device npu, each compared with the
+// CPU kernels. Prints "cpu HASH" for the CPU's results, then a line per inference: "difference N HASH" or "error TEXT".
+// usage: delegate_host MODEL.tflite PICTURE...      Exit code 2: two pictures have the same result.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -46,7 +46,7 @@ size_t hash(const std::vector<Bytes>& outputs) {
   return std::hash<std::string>()(all);
 }
 
-// The results of the CPU kernels. Any two must differ: an earlier result in place of a later one must show.
+// Returns the CPU kernels' results. They must all differ, so that a stale result shows.
 std::optional<std::vector<std::vector<Bytes>>> expected(const ir::Graph& graph, const std::vector<Bytes>& inputs) {
   std::vector<std::vector<Bytes>> all;
   FakeHost host(graph);

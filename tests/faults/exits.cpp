@@ -1,6 +1,6 @@
-// exits DEVICE MODEL HOW [MS]: a host that is linked with the C library and calls exit() with everything open.
+// exits DEVICE MODEL HOW [MS]: a host linked with the C library that calls exit() with everything open.
 //   idle:    after one inference, MS later
-//   flight:  with an inference started and not waited for, MS later
+//   flight:  with an unfinished inference, MS later
 //   threads: while other threads go on with inferences, MS later
 // Prints nothing; exit code 0, or 2 when it could not begin.
 #include <chrono>

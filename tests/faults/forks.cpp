@@ -1,6 +1,6 @@
-// forks DEVICE MODEL COUNT SEED: threads run a model on DEVICE while the process forks COUNT times. Each child does
-// what SEED draws for it with what it has of its parent: closes it, tries to use it, opens a device of its own and runs
-// there, or ends at once. Prints how many children hung (did not end within its time) and how many failed; the exit
+// forks DEVICE MODEL COUNT SEED: threads run a model on DEVICE while the process forks COUNT times. SEED decides what
+// each child does with the objects inherited from its parent: closes them, tries to use them, opens a device of its own
+// and runs there, or ends at once. Prints how many children hung (did not end in time) and how many failed; the exit
 // code is 0 when none did.
 #include <execinfo.h>
 #include <signal.h>
@@ -51,7 +51,7 @@ enum Act : unsigned { kCloses = 1, kRuns = 2, kOpensItsOwn = 4, kExits = 8 };
 
 // The exit code of a child.
 int in_child(unsigned acts, skillet_device* device, const std::vector<skillet_model*>& models) {
-  if ((acts & kRuns) != 0 && skillet_run(models[0]) == SKILLET_OK) return 2;  // its parent's
+  if ((acts & kRuns) != 0 && skillet_run(models[0]) == SKILLET_OK) return 2;  // the parent's model
   if ((acts & kCloses) != 0) {
     for (skillet_model* const model : models) skillet_close_model(model);
     skillet_close(device);
@@ -60,7 +60,7 @@ int in_child(unsigned acts, skillet_device* device, const std::vector<skillet_mo
   return 0;
 }
 
-// Says where a child hangs (addr2line reads it), then ends it as alarm() alone would.
+// Prints where a child hangs (for addr2line), then ends it as alarm() alone would.
 void tell_where(int number) {
   void* frames[64];
   ::backtrace_symbols_fd(frames, ::backtrace(frames, std::size(frames)), STDERR_FILENO);
@@ -93,7 +93,7 @@ int main(int argc, char** argv) {
     });
   }
   void* frame = nullptr;
-  ::backtrace(&frame, 1);  // loads what it needs: a child could not
+  ::backtrace(&frame, 1);  // loads the code for it: a child could not
   int hung = 0, failed = 0;
   for (int i = 0; i < count; ++i) {
     const unsigned acts = random() % 16;

@@ -1,5 +1,5 @@
-// Any bytes behind a right beginning and checksum: read_compiled() returns an error, or a model that is written and
-// read again as it was.
+// Any bytes behind a valid header and checksum: read_compiled() returns an error, or a model that is equal after it is
+// written and read again.
 #include <cstdlib>
 #include <string_view>
 

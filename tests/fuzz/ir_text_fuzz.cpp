@@ -1,4 +1,4 @@
-// Graphs in text form, with anything in them that the grammar allows: parse, infer shapes, verify, print.
+// Graphs in text form, with arbitrary contents that the grammar allows: parse, infer shapes, verify, print.
 // Run: ir_text_fuzz -max_len=8192 CORPUS
 #include "round_trip.h"
 
@@ -10,7 +10,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     SK_CHECK(!graph.error().message.empty());
     return 0;
   }
-  // What the text claims to have, not what it has: without this the fuzzer spends its time clearing gigabytes.
+  // Skips constants whose claimed size is large: otherwise the fuzzer spends its time clearing gigabytes.
   for (const ir::Tensor& tensor : graph->tensors) {
     if (tensor.data.size() > (1 << 20)) return 0;
   }

@@ -1,5 +1,6 @@
-// Model files as an attacker writes them, through the passes of a chip and back into a file, as `skillet fix` does:
-// what is written can be read, and is what the passes made. Run: rewrite_file_fuzz -max_len=65536 CORPUS tests/models
+// Model files as an attacker writes them, through the passes of a chip and back into a file, as in `skillet fix`: the
+// written file can be read, and contains the graph of the passes. Run: rewrite_file_fuzz -max_len=65536 CORPUS
+// tests/models
 #include "base/check.h"
 #include "graph/import/import.h"
 #include "graph/import/rewrite_file.h"
@@ -10,7 +11,7 @@ namespace {
 
 using namespace skillet;
 
-// A file has no row of padding of its own; sizes that the passes' kernels would be busy with for minutes are left out.
+// A file cannot hold a row of padding. Leaves out sizes that keep the kernels in the passes busy for minutes.
 bool is_small(const ir::Graph& graph) {
   for (const ir::Tensor& tensor : graph.tensors)
     if (tensor.shape.elems() > 1 << 12) return false;

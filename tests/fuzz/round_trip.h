@@ -1,4 +1,4 @@
-// The property that both fuzz targets of the IR check: the text form loses nothing but long constants.
+// The property that the fuzz targets of the IR check: the text form loses nothing but long constants.
 // Called by the fuzz targets of this folder.
 // Must not know: where the graph came from.
 #pragma once

@@ -1,8 +1,8 @@
-// Coefficient buffers of the V8 generation from fuzz bytes: the decoder must answer every one in bounded time and
-// memory, and what it accepts must be whole.
+// Coefficient buffers of the V8 generation from fuzz bytes: the decoder must answer each in bounded time and memory,
+// and what it accepts must be complete.
 //
-// Odd first byte: a small valid buffer with the rest of the input xored into it. Even: bytes 1..8 are the shape, 9..16
-// the symbol map and which header bytes to break; the rest are the streams.
+// Odd first byte: a small valid buffer, XORed with the rest of the input. Even: bytes 1..8 are the shape, 9..16 the
+// symbol map and which header bytes to break; the rest are the streams.
 #include <cstdio>
 #include <cstdlib>
 #include <span>
@@ -29,7 +29,7 @@ vivante::CoefficientShape make_shape(std::span<const uint8_t> data) {
           .plane_bytes = 1};
 }
 
-// A header that is right apart from what the fuzzer breaks; the streams share the data out among the cores.
+// A valid header except for what the fuzzer breaks; the data is divided among the cores' streams.
 Bytes make_buffer(std::span<const uint8_t> data, const vivante::CoefficientShape& shape) {
   Bytes buffer(kHeaderBytes);
   buffer[0] = 0x10;
@@ -58,7 +58,7 @@ struct Scene {
   Bytes buffer;
 };
 
-// One 3x3 kernel: the example of the format's description.
+// One 3x3 kernel: the example in the description of the format.
 Scene patched_scene(std::span<const uint8_t> data) {
   Scene scene{.shape = {.kernel_width = 3, .kernel_height = 3, .zero_point = 3}, .buffer = Bytes(2 * kLineBytes + 4)};
   const std::pair<size_t, uint32_t> words[] = {{0, 0x10},        {20, 0x76501423}, {28, 63},

@@ -1,6 +1,6 @@
 // A stream of commands from fuzz bytes, into the Ethos-U simulator. It must answer every input in bounded time.
 //
-// The first byte chooses the chip; up to 512 words behind it are the stream, the rest is constants.
+// The first byte selects the chip; up to 512 words after it are the stream, the rest are constants.
 #include <algorithm>
 #include <cstring>
 #include <span>

@@ -1,5 +1,5 @@
 // Command stream, descriptors, coefficients and images from fuzz bytes, into the Vivante simulator. It must answer
-// every input in bounded time, and its fast paths must give what its plain loops give.
+// every input in bounded time, and its fast paths must give the results of its plain loops.
 //
 // Even inputs start from a small valid job (input[0] / 2 % 2 selects NN or TP) and patch words of it; odd ones are raw:
 // the first 64 words are the stream, the rest is the memory; input[0] / 4 % 2 selects the chip.
@@ -48,7 +48,7 @@ Bytes pattern(size_t size) {
   return bytes;
 }
 
-// Eight streams of one kernel each, every one with its output plane; zrl_bits 0.
+// Eight streams of one kernel and one output plane each; zrl_bits 0.
 Bytes default_coefficients() {
   Bytes bytes(64 + 8 * 64);
   for (size_t core = 0; core < 8; ++core) {
@@ -72,7 +72,7 @@ Scene patched_scene(std::span<const uint8_t> data) {
                    {kTable, Bytes(0x1000)}};
   Bytes descriptor(128);
   std::memcpy(descriptor.data(), nn ? kNnJob : kTpJob, 128);
-  // Records of six bytes: where, which word, its value. The low bits of `where` choose to set, flip or add.
+  // Records of six bytes: place, number of the word, value. The low bits of the place select set, flip or add.
   for (data = data.subspan(1); data.size() >= 6; data = data.subspan(6)) {
     const auto value = skillet::load_le<uint32_t>(data.data() + 2);
     const bool coefficients = data[0] >= 192;

@@ -1,8 +1,8 @@
 // Register commands and memory from fuzz bytes, into the Rockchip simulator. It must answer every input in bounded
-// time, and its fast paths must give what its plain loops give.
+// time, and its fast paths must give the results of its plain loops.
 //
-// The first byte chooses: a valid program whose registers are patched by records of five bytes (which register, value),
-// or raw commands. The rest of the input, if any, is appended to the stream as raw commands.
+// The first byte selects: a valid program whose registers are patched by records of five bytes (register, value), or
+// raw commands. The rest of the input, if any, is appended to the stream as raw commands.
 #include <cstdio>
 #include <cstdlib>
 
@@ -45,7 +45,7 @@ Program base_program(uint8_t which) {
   }
 }
 
-// Records: which register, what to do with its value, the operand.
+// Each record: a register, an operation on its value, the operand.
 std::vector<uint64_t> patched_stream(std::span<const uint8_t>& data) {
   Program program = base_program(data[0] / 2);
   data = data.subspan(1);
@@ -74,7 +74,7 @@ std::vector<uint64_t> stream_of(std::span<const uint8_t> data) {
 
 skillet::Result<skillet::Bytes> run(const std::vector<uint64_t>& words, uint32_t tasks, bool plain) {
   Scene scene(1, 0x3000);
-  rockchip::Options options = rockchip::options_without_rules();  // they would end most runs early
+  rockchip::Options options = rockchip::options_without_rules();  // rules would end most runs early
   options.reference_only = plain;
   options.max_macs_per_task = options.max_elements_per_task = kWorkLimit;
   auto npu = rockchip::Npu::create("rk3588", options);

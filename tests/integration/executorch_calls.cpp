@@ -1,5 +1,5 @@
-// Calls the back end as ExecuTorch's runtime does, without PyTorch: a compiled model on one input and one output, of
-// float. usage: executorch_calls BACKEND COMPILED INPUT OUTPUT DIMS DIMS     (sizes of both: 1x3x32x32)
+// Calls the back end as ExecuTorch's runtime does, without PyTorch: a compiled model with one float input and one float
+// output. usage: executorch_calls BACKEND COMPILED INPUT OUTPUT DIMS DIMS     (sizes of both: 1x3x32x32)
 #include <dlfcn.h>
 #include <executorch/extension/tensor/tensor.h>
 #include <executorch/runtime/backend/interface.h>

@@ -1,4 +1,4 @@
-// A dispatch library for LiteRT up to 2.3 that computes nothing: what the host alone takes (litert_test.py).
+// A dispatch library for LiteRT up to 2.3 that computes nothing, to time the host alone (litert_test.py).
 #include <cstdlib>
 
 #include "frontend/litert/litert_abi.h"
@@ -14,7 +14,7 @@ namespace {
 
 Table g_host;
 
-// The environment says how large tensors are.
+// An environment variable contains the size of the tensors.
 Status requirements(const char* name, HostRequirements** out) {
   const int type = kHostMemory;
   return g_host.call(kCreateRequirements, 1, &type, static_cast<size_t>(std::atol(std::getenv(name))), 0, nullptr, out);

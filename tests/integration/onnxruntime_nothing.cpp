@@ -1,5 +1,5 @@
-// A provider of ONNX Runtime that takes the whole graph, of one input and one output of 1x10, and computes nothing:
-// what the host alone takes.
+// An ONNX Runtime provider that takes the whole graph, with one input and one output of 1x10, and computes nothing, to
+// time the host alone.
 #include "frontend/onnxruntime/ort_abi.h"
 
 #define EXPORTED extern "C" __attribute__((visibility("default")))

@@ -34,7 +34,7 @@ int submit(int fd, const abi::CreateBo& commands, const abi::CreateBo& output) {
   return ::ioctl(fd, abi::kSubmit, &args);
 }
 
-// The thread of the core is the last that has the buffers, and ends them while close() waits for it.
+// The core's thread holds the last references to the buffers, and frees them while close() waits for it.
 TEST(VirtualClose, EndsWhileAJobRuns) {
   const int fd = ::open("/dev/accel/accel0", O_RDWR | O_CLOEXEC);
   ASSERT_GE(fd, 0);

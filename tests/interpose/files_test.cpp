@@ -51,7 +51,7 @@ TEST(VirtualFiles, AChildThatClosesEverythingLeavesItsParentAlone) {
   EXPECT_EQ(node.map(handle, kPage, bytes), 0);
 }
 
-// From here on the process cannot ask what a descriptor is. False: such a filter is not permitted.
+// Makes fstat() fail in this process from now on. Returns false where such a filter is not permitted.
 bool fail_fstat() {
   constexpr unsigned kNumber = offsetof(seccomp_data, nr);
   sock_filter rules[] = {
@@ -63,7 +63,7 @@ bool fail_fstat() {
   return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
-// It may be a node, whose place holder has no bytes: reading them would be SIGBUS.
+// The descriptor may be a node, whose placeholder file has no bytes: reading a mapping of it would raise SIGBUS.
 TEST(VirtualFiles, WhatCannotBeAskedIsNotMapped) {
   const Node node;
   uint32_t handle = 0;
@@ -84,7 +84,7 @@ TEST(VirtualFiles, WhatCannotBeAskedIsNotMapped) {
   EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
-// What a child can still do: use a file of its parent's, and one of its own. 0, or the number of the step that failed.
+// Uses a file inherited from the parent, and one of the child's own. Returns 0, or the number of the step that failed.
 int use_node_in_child(const Node& inherited, uint32_t handle) {
   uint8_t* bytes = nullptr;
   if (inherited.map(handle, kPage, bytes) != 0) return 1;
@@ -145,7 +145,7 @@ TEST(VirtualFiles, ManyBuffers) {
   uint32_t handle = 0;
   for (int k = 0; k < 3000; ++k) ASSERT_EQ(node.new_buffer(kPage, handle), 0) << k;
   const int fd = ::open("/dev/null", O_RDONLY);
-  EXPECT_LT(fd, 1000);  // numbers of the process stay low
+  EXPECT_LT(fd, 1000);  // descriptors of the process stay low
   ::close(fd);
 }
 

@@ -1,5 +1,5 @@
-// forking N: two threads submit jobs of rocket with buffers that they close at once, so that the node's own thread
-// frees them, while the process forks N times. Prints how often it did.
+// forking N: two threads submit jobs of rocket and close their buffers at once, so that the node's own thread frees
+// them, while the process forks N times. Prints the number of forks.
 #include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -20,7 +20,7 @@ namespace {
 namespace abi = skillet::kernels::rocket;
 namespace drm = skillet::kernels::drm;
 
-constexpr uint64_t kOneCommand = uint64_t{0x0601} << 48;  // of no block: the job ends at once
+constexpr uint64_t kOneCommand = uint64_t{0x0601} << 48;  // no block's register: the job ends at once
 
 void close_buffer(int fd, uint32_t handle) {
   drm::GemClose closing{.handle = handle, .pad = 0};
@@ -67,5 +67,5 @@ int main(int argc, char** argv) {
   }
   std::printf("%d\n", forks);
   std::fflush(stdout);
-  ::_exit(0);  // the threads go on
+  ::_exit(0);  // the threads still run
 }

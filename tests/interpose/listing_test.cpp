@@ -19,7 +19,7 @@
 
 namespace {
 
-// What we declare of the DRM core is what libdrm's copy of the kernel's header declares.
+// Our declarations of the DRM core equal those of libdrm's copy of the kernel's header.
 namespace drm = ::skillet::kernels::drm;
 static_assert(drm::kVersion == DRM_IOCTL_VERSION && drm::kGetUnique == DRM_IOCTL_GET_UNIQUE);
 static_assert(drm::kGetMagic == DRM_IOCTL_GET_MAGIC && drm::kSetVersion == DRM_IOCTL_SET_VERSION);
@@ -107,7 +107,7 @@ TEST(Paths, AreListed) {
     if (entry->d_name[0] == '.') continue;
     EXPECT_EQ(entry->d_type, DT_CHR);
     names.emplace_back(entry->d_name);
-    // By a path relative to an open folder, too.
+    // Also by a path relative to an open folder.
     const int fd = ::openat(::dirfd(folder), entry->d_name, O_RDWR);
     const std::unique_ptr<drmVersion, decltype(&::drmFreeVersion)> version(::drmGetVersion(fd), &::drmFreeVersion);
     EXPECT_NE(version, nullptr) << entry->d_name;

@@ -1,6 +1,5 @@
-// Node: an open etnaviv node as the tests use it: raw ioctls, errno as the result, and a job that was recorded on
-// silicon. Called by the tests of the preloaded libraries; built for other machines too. Must not know: whether the
-// node is a real one.
+// Node: an open etnaviv node with raw ioctls that return errno, and a job recorded on silicon. Called by the tests of
+// the preloaded libraries; built for other machines too. Must not know: whether the node is a real one.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +28,7 @@ class Node {
 
   int fd() const { return fd_; }
   int open_error() const { return open_error_; }
-  // 0, or the errno.
+  // Returns 0, or the errno.
   int call(unsigned long request, void* argument) const;
   template <typename Args>
   int call(unsigned long request, Args& args) const {
@@ -52,14 +51,14 @@ class Node {
 // The recorded job: its buffers at their recorded addresses, its input filled in.
 class RecordedJob {
  public:
-  // `folder` holds capture.json, input_0.bin, output_0.bin.
+  // `folder` contains capture.json, input_0.bin, output_0.bin.
   static Result<RecordedJob> load(const std::string& folder);
 
-  // The first step that fails, or "".
+  // Returns the name of the first step that fails, or "".
   std::string allocate(const Node& node);
-  // The errno of the submission.
+  // Returns the errno of the submission.
   int submit(const Node& node, uint32_t flags, uint32_t& fence, int* fence_fd = nullptr) const;
-  // The graph's output, as the device left it.
+  // The graph's output as the device wrote it.
   std::vector<uint8_t> output() const;
   void clear_output() const;
   const std::vector<uint8_t>& expected() const { return expected_; }

@@ -1,4 +1,4 @@
-// The virtual device node, asked as the kernel is asked. Runs with libskillet-virtual.so preloaded.
+// Calls of the virtual device node, with the kernel's answers. Runs with libskillet-virtual.so preloaded.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -305,7 +305,7 @@ TEST(VirtualSubmit, AppliesRelocations) {
   std::vector<uint32_t> stream = job.stream();
   const std::vector<abi::SubmitBo> listed = job.listed();
   uint32_t fence = 0;
-  ASSERT_EQ(job.submit(node, 0, fence), 0);  // from now on the buffers have their addresses
+  ASSERT_EQ(job.submit(node, 0, fence), 0);  // now the buffers have their addresses
   job.clear_output();
   std::vector<abi::SubmitReloc> relocations;
   for (uint32_t word = 0; word < stream.size(); ++word) {
@@ -325,7 +325,7 @@ TEST(VirtualSubmit, AppliesRelocations) {
 
 using Buffers = std::vector<abi::SubmitBo>;
 
-// What the kernel answers to this submission of two buffers of two pages each, `spoil`ed.
+// Returns the kernel's answer to a submission of two buffers of two pages each, after `spoil` changed it.
 int answer(const std::function<void(abi::GemSubmit&, Buffers&)>& spoil) {
   const Node node;
   Buffers buffers(2);
@@ -339,7 +339,7 @@ int answer(const std::function<void(abi::GemSubmit&, Buffers&)>& spoil) {
   return node.submit(args, buffers, kNothing);
 }
 
-// One row per rule of the kernel: what is changed in a good submission, and what it answers.
+// One row per rule of the kernel: a change to a valid submission, and the errno.
 TEST(VirtualSubmit, EnforcesTheKernelsRules) {
   struct Rule {
     const char* name;
@@ -444,7 +444,7 @@ TEST(VirtualSubmit, MovesBuffersThatNoJobUses) {
   EXPECT_EQ(submit(one, kLow), 0);
   ASSERT_EQ(node.close_buffer(one), 0);
   EXPECT_EQ(submit(two, kLow), 0);
-  const Node other;  // has an address space of its own
+  const Node other;  // has its own address space
   ASSERT_EQ(other.new_buffer(kPage, one), 0);
   abi::GemSubmit args{};
   args.flags = abi::kSubmitSoftpin;

@@ -1,4 +1,4 @@
-// What the tests of the virtual device node share: the recorded job, and what is expected of it.
+// What the tests of the virtual device node share: the recorded job and its expected output.
 // Called by node_test.cpp and files_test.cpp. Must not know: whether the node is a real one.
 #pragma once
 
@@ -23,7 +23,7 @@ inline RecordedJob load_job() {
   return std::move(job).value();
 }
 
-// After a reset of the core, which another test may have made.
+// Needed after a reset of the core, which another test may have caused.
 inline void set_up_chip(const Node& node) {
   abi::GemSubmit args{};
   args.flags = abi::kSubmitSoftpin;

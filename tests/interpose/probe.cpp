@@ -1,5 +1,5 @@
-// A program that drives an etnaviv node: prints each call with what it answered, and whether a recorded job computes
-// the right output. Needs nothing but the node, so that it also runs on other machines and under emulation.
+// A program that drives an etnaviv node: prints each call with its result, and whether a recorded job computes the
+// right output. Needs only the node, so it also runs on other machines and under emulation.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

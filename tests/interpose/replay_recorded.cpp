@@ -1,5 +1,4 @@
-// Replays a capture file on the simulator and compares the last buffer that its last job writes with the expected
-// bytes.
+// Replays a capture file on the simulator and compares the buffers that its last job writes with the expected bytes.
 #include <cstdio>
 #include <cstdlib>
 #include <optional>

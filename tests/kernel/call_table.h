@@ -1,5 +1,5 @@
-// The ioctls that a list of calls may name, with the fields of their arguments: number, places, which of them are
-// answers. Called by calls.cpp. Must not know: what is asked or answered.
+// The ioctls that a list of calls may name, with the fields of their arguments: number, offsets, and which fields the
+// kernel fills in. Called by calls.cpp. Must not know: what is asked or answered.
 #pragma once
 
 #include <cstddef>
@@ -11,11 +11,11 @@
 namespace skillet::kernel_test {
 
 enum class Kind : uint8_t {
-  in,          // the caller's alone
-  out,         // answered: printed as a number
-  layout,      // answered: where something is, which differs from kernel to kernel
-  descriptor,  // answered: a number of the process
-  name         // answered: text
+  in,          // set by the caller only
+  out,         // filled in: printed as a number
+  layout,      // filled in: an address or offset, which differs between kernels
+  descriptor,  // filled in: a descriptor of the process
+  name         // filled in: text
 };
 
 struct Field {
@@ -30,7 +30,7 @@ struct CallRow {
   std::vector<Field> fields;
 };
 
-// Of DRM's core and of one kernel driver.
+// Returns the ioctls of DRM's core and of the kernel driver.
 std::vector<CallRow> calls_of(std::string_view driver);
 
 }  // namespace skillet::kernel_test

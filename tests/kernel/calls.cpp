@@ -1,6 +1,6 @@
-// Makes the calls of a list on an open node of a kernel driver and prints each with its answer: usage: NODE LIST.
-// A list is also what was printed, so a kernel's answers are compared by comparing files. The lists say what lines
-// mean. Called by calls_test.py, on Linux's own driver and on the emulated one. Must not know: which of them answers.
+// Makes the calls of a list on an open node of a kernel driver and prints each with its answer: usage: NODE LIST. The
+// output is itself a list, so the answers of two kernels are compared by comparing files. The lists explain their
+// syntax. Called by calls_test.py, on Linux's own driver and on the emulated one. Must not know: which of them answers.
 #include <fcntl.h>
 #include <linux/dma-buf.h>
 #include <poll.h>
@@ -44,7 +44,7 @@ int64_t now_ns() {
       .count();
 }
 
-// `pages` with one behind them that cannot be touched.
+// Returns `pages` followed by a page that cannot be accessed.
 uint8_t* guarded_pages(size_t pages) {
   void* const at = ::mmap(nullptr, (pages + 1) * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (at == MAP_FAILED) stop("", "no memory");
@@ -52,7 +52,7 @@ uint8_t* guarded_pages(size_t pages) {
   return static_cast<uint8_t*>(at);
 }
 
-// One line: a command, `key=value` words, and `field>name` where an answered field is kept.
+// One line: a command, `key=value` words, and `field>name` where the value of a field is kept.
 struct Line {
   std::string text, command;
   std::vector<std::string> words;
@@ -106,12 +106,12 @@ class Player {
     if (text == "now_s") return static_cast<uint64_t>(now_ns() / 1'000'000'000);
     if (const auto found = values_.find(text); found != values_.end()) return found->second;
     char* end = nullptr;
-    const uint64_t value = std::strtoull(text.c_str(), &end, 0);  // "-1" wraps, as it should
+    const uint64_t value = std::strtoull(text.c_str(), &end, 0);  // "-1" wraps as intended
     if (text.empty() || *end != 0) stop(line_->text, "what is '" + text + "'?");
     return value;
   }
 
-  // Terms with + between them.
+  // Sums the terms of a text like "a+b".
   uint64_t value(const std::string& text) const {
     uint64_t sum = 0;
     std::istringstream in(text);
@@ -143,7 +143,7 @@ class Player {
     return answer_of(fd);
   }
 
-  // Words as uWIDTH:VALUE, from the start of a page of its own.
+  // Writes words given as uWIDTH:VALUE to the start of a new page.
   std::string memory() {
     uint8_t* const bytes = guarded_pages(1);
     size_t at = 0;
@@ -178,7 +178,7 @@ class Player {
   }
   std::string unmap() { return answer_of(::munmap(reinterpret_cast<void*>(value(word(0))), given("length", kPage))); }
 
-  // By a pipe: memory that is not there is an errno.
+  // Copies through a pipe, so that an unmapped address is an errno instead of a signal.
   std::string load() {
     uint32_t read = 0;
     const std::string failure = copy(value(word(0)), reinterpret_cast<uint64_t>(&read));
@@ -218,7 +218,7 @@ class Player {
     return "";
   }
 
-  // Every number from the first to the last, with an argument of zeros: the numbers by their answer.
+  // Calls each number from the first to the last with an argument of zeros; returns the numbers grouped by answer.
   std::string numbers() {
     std::map<std::string, std::string> by_answer;
     const auto last = static_cast<unsigned>(value(word(1)));
@@ -253,7 +253,7 @@ class Player {
                 given("NR", _IOC_NR(row.request)), given("BYTES", _IOC_SIZE(row.request)));
   }
 
-  // Where the argument is: where it can be read and written, where one or both are not so, across the end of memory.
+  // Places the argument in memory that can be read and written, in read-only or unmapped memory, or across its end.
   uint8_t* place(const uint8_t* args, const std::string& how) {
     if (how == "null") return nullptr;
     uint8_t* const page = guarded_pages(1);

@@ -1,8 +1,8 @@
-// The C interface on a kernel's NPU driver: memory of the device used in place, memory of another driver (a DMA heap,
-// as cameras have it) imported, memory exported to a second opening of the device. Every output is compared with that
-// of a run whose tensors are copied.
+// The C interface on a kernel's NPU driver: device memory used in place, another driver's memory (a DMA heap, as used
+// by cameras) imported, memory exported to a second opening of the device. Every output is compared with that of a run
+// whose tensors are copied.
 //   shared_buffers NODE MODEL CASE...     own, heap, second; refused: the kernel driver imports nothing; again: opened,
-//                                         used and closed again and again, while the kernel still releases the last
+//                                         used and closed repeatedly, while the kernel still releases the last
 #include <fcntl.h>
 #include <linux/dma-heap.h>
 #include <skillet/skillet.h>
@@ -55,7 +55,7 @@ struct Network {
   Network(const Network&) = delete;
   Network& operator=(const Network&) = delete;
 
-  /// The output of a run on this memory.
+  /// Runs on this memory and returns the output.
   std::vector<uint8_t> run_on(const void* input) {
     std::vector<uint8_t> output(output_bytes);
     void* out = output.data();
@@ -69,7 +69,7 @@ void expect(bool holds, const char* what) {
   if (!holds) fail(what);
 }
 
-/// A dma-buf that no NPU's driver made.
+/// Returns a dma-buf that is not from an NPU's driver.
 int dma_heap_buffer(size_t bytes) {
   const int heap = ::open("/dev/dma_heap/system", O_RDONLY | O_CLOEXEC);
   dma_heap_allocation_data wanted{};
@@ -115,7 +115,7 @@ void refuse_import(Network& network, int descriptor) {
   std::printf("foreign memory: %s\n", skillet_last_error());
 }
 
-/// What another opening of the device allocates.
+/// Imports memory that another opening of the device allocates.
 void import_from_second(const char* node, const char* path, Network& network, const std::vector<uint8_t>& picture,
                         const std::vector<uint8_t>& expected) {
   Network second(node, path);
@@ -126,7 +126,7 @@ void import_from_second(const char* node, const char* path, Network& network, co
   must(skillet_buffer_free(second.device, data), "freeing what was exported");
 }
 
-/// What one opening leaves behind is in nobody's way: addresses, memory, descriptors.
+/// Addresses, memory and descriptors of earlier openings do not disturb a new one.
 void open_again(const char* node, const char* path, const std::vector<uint8_t>& picture,
                 const std::vector<uint8_t>& expected) {
   for (int round = 0; round < 20; ++round) {

@@ -1,6 +1,6 @@
-// Preloaded library: zeros, and room, behind every block of the heap.
-// peer.py runs a case once more with it when the peer's driver crashed or computed something else: when that cures it,
-// the driver reads or writes past the end of its own blocks, and what it computes depends on what happens to be there.
+// Preloaded library: adds zeroed space behind every block of the heap. peer.py repeats a case with it when the peer's
+// driver crashed or computed a different result. If that helps, the driver accesses memory past the end of its own
+// blocks, and its results depend on what happens to be there.
 // Must not know: whose heap it is.
 #include <errno.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 // Runs one model once with TensorFlow Lite, alone or with a delegate, and writes the outputs to files; or times the
-// inferences of several delegates in one process.
-// Started by peer.py, one process per case, so that a delegate that dies takes nobody with it.
+// inferences of several delegates in one process. Started by peer.py, one process per case, so that a crash of a
+// delegate ends only its own case.
 // Must not know: which delegate, chip or node it runs on.
 #include <tensorflow/lite/delegates/external/external_delegate.h>
 #include <tensorflow/lite/interpreter.h>
@@ -152,7 +152,7 @@ int milliseconds_since(std::chrono::steady_clock::time_point start) {
 }
 
 struct Timed {
-  Delegate delegate;  // lives longer than the interpreter
+  Delegate delegate;  // must outlive the interpreter
   std::unique_ptr<tflite::Interpreter> interpreter;
   std::vector<double> us;
 };
@@ -167,7 +167,7 @@ Timed make_timed(const tflite::FlatBufferModel& model, const tflite::OpResolver&
   return out;
 }
 
-// In turns, so that what else the machine does hits all alike.
+// The delegates alternate, so that other load on the machine affects all equally.
 void print_times(const tflite::FlatBufferModel& model, const tflite::OpResolver& kernels, const Options& options) {
   std::vector<Timed> all;
   for (const DelegateOptions& one : options.delegates) all.push_back(make_timed(model, kernels, one));
@@ -200,7 +200,7 @@ int main(int count, char** words) {
     print_times(*model, kernels, options);
     return 0;
   }
-  Delegate delegate(nullptr, TfLiteExternalDelegateDelete);  // lives longer than the interpreter
+  Delegate delegate(nullptr, TfLiteExternalDelegateDelete);  // must outlive the interpreter
   if (!options.delegates.empty()) delegate = load_delegate(options.delegates[0]);
   std::unique_ptr<tflite::Interpreter> interpreter;
   if (tflite::InterpreterBuilder(*model, kernels)(&interpreter, 1) != kTfLiteOk) stop("no interpreter");

@@ -78,8 +78,7 @@ TEST(ThreeCores, SessionsTakeAFileForEachCore) {
   }
   EXPECT_EQ(users.size(), 3u);
   for (const auto& [context, count] : users) EXPECT_GE(count, 2);
-  const DeviceContext* const freed =
-      sessions[2]->context().get();  // the last file, so not simply the first of several equal ones
+  const DeviceContext* const freed = sessions[2]->context().get();  // the last file, not the first of equal ones
   sessions.erase(sessions.begin() + 2);
   sessions.erase(std::ranges::find(sessions, freed, [](const auto& one) { return one->context().get(); }));
   EXPECT_EQ(make_session(target)->context().get(), freed) << "the one with the fewest";
