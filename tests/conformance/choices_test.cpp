@@ -1,6 +1,6 @@
-// Choices differ in jobs, not in results: random networks, with choices drawn at random from all that a driver lists,
-// give the bits of proven; so do single switches, and what the timing model prefers. SKILLET_RANDOM_GRAPHS sets how
-// many networks (default 60 per chip), SKILLET_RANDOM_GRAPHS_FIRST the first seed.
+// Choices change jobs, not results: random networks with choices drawn from all that a driver lists give the bits of
+// proven; so do single switches, and the choices that the timing model prefers. SKILLET_RANDOM_GRAPHS: number of
+// networks (default 60 per chip); SKILLET_RANDOM_GRAPHS_FIRST: first seed.
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ namespace {
 using Outputs = std::vector<Bytes>;
 using Counts = std::map<std::string, int>;
 
-// Compiles with choices of its own: of each op and name one of the values, or none.
+// Compiles with random choices: for each op and name one of the values, or none.
 class RandomChoices : public npu::ForwardingDriver {
  public:
   RandomChoices(const npu::Driver& inner, uint32_t seed, Counts& made)
@@ -45,7 +45,7 @@ class RandomChoices : public npu::ForwardingDriver {
   Counts& made_;
 };
 
-// Networks of the shapes that choices are about, with zero points anywhere.
+// Makes networks of the shapes that choices concern, with any zero points.
 class NetworkMaker : RandomOps {
  public:
   explicit NetworkMaker(uint32_t seed) : RandomOps(seed), seed_(seed) {}
@@ -87,14 +87,14 @@ class NetworkMaker : RandomOps {
     return fmt::format("{}=conv({}) k={} s={} c={}{}", last, from, k, s, any_of(kChannels), valid);
   }
 
-  // Of few channels, mostly with stride 2.
+  // Few channels, mostly with stride 2.
   std::string first_layer(char& last) {
     const char from = last++;
     return fmt::format("{}=conv({}) k={} s={} c={}{}", last, from, any_of(std::array{1, 2, 3, 3, 5, 7}),
                        chance(4) ? 1 : 2, any_of(kChannels), chance(4) ? " valid" : "");
   }
 
-  // Of the whole image, where that is small.
+  // An average of the whole image, if that is small.
   void average(ir::Graph& graph) {
     const ir::TensorId from = graph.outputs[0];
     const ir::Shape in = graph.tensor(from).shape;
@@ -124,7 +124,7 @@ class NetworkMaker : RandomOps {
     }
   }
 
-  // The host has unsigned bytes.
+  // Adds a QUANTIZE in front: the host's input has unsigned bytes.
   void change_sign(ir::Graph& graph) {
     ir::Tensor unsigned_input = graph.tensor(graph.inputs[0]);
     unsigned_input.name = "pixels";
@@ -170,7 +170,7 @@ class Choices : public testing::TestWithParam<const char*> {
     EXPECT_TRUE(*other == *proven) << what << ", seed " << seed << "\n" << ir::print(graph).substr(0, 5'000);
   }
 
-  // What is in tuned and not in proven.
+  // Returns the switches that are in tuned and not in proven.
   std::vector<std::string> tuned_switches() const {
     std::vector<std::string> names;
     for (const npu::TuningSwitch& row : target_.driver->switches())
@@ -195,7 +195,7 @@ TEST_P(Choices, AnyOfThemGiveTheSameBits) {
   EXPECT_FALSE(made.empty()) << "no network has anything to choose";
 }
 
-// Windows that begin anywhere in what choices make of their image.
+// First layers whose windows begin at any offset in the rearranged image that choices produce.
 TEST_P(Choices, FirstLayersOfAnyWindow) {
   Counts made;
   for (const int k : {1, 2, 3, 5, 7}) {

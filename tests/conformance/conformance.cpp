@@ -45,7 +45,7 @@ Result<Tally> run_all(const std::string& golden_dir) {
     if (result.ok()) {
       ++tally.passed;
     } else if (result.error().code == ErrorCode::unsupported) {
-      // The path or op before the reason differs from case to case.
+      // Counts by the reason alone: the path or op before it differs between cases.
       const std::string& message = result.error().message;
       const size_t at = message.rfind(": ");
       ++tally.not_covered[at == std::string::npos ? message : message.substr(at + 2)];

@@ -1,4 +1,4 @@
-// Runs golden cases on the CPU kernels and counts what came out.
+// Runs golden cases on the CPU kernels and counts the results.
 // Called by the conformance tests.
 // Must not know: chips.
 #pragma once
@@ -17,12 +17,12 @@ struct Tally {
   std::map<std::string, int> not_covered;  // reason -> cases
 };
 
-// Result: fine, or the error; code `unsupported` means that there is no kernel or no input.
+// Error code `unsupported`: there is no kernel, or no input was recorded.
 Result<void> run_case(const std::string& golden_dir, const CaseId& id);
 
 Result<Tally> run_all(const std::string& golden_dir);
 
-// One line per reason and failure, then the counts.
+// Prints one line per reason and failure, then the counts.
 void print(const Tally& tally);
 
 }  // namespace skillet::golden

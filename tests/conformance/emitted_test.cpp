@@ -1,7 +1,7 @@
-// What the compilers answer and emit for random operations and graphs is what it was: answers with their reasons,
-// programs byte by byte, their decoded text, their predicted times, as a hash for each chip and kind of operation.
-// Other tests say whether results are right; this one says that nothing changed unnoticed. After a change that was
-// meant, SKILLET_UPDATE=1 emitted_test writes tests/expectations/emitted.txt, and git diff says what it touched.
+// Shows unintended changes of what the compilers report and emit for random operations and graphs: reports with
+// reasons, program bytes, their decoded text, their predicted times, as a hash for each chip and kind of operation.
+// Other tests check results. After an intended change, run SKILLET_UPDATE=1 emitted_test to write
+// tests/expectations/emitted.txt; git diff then shows what it affected.
 #include <gtest/gtest.h>
 
 #include "answers/lines.h"
@@ -17,9 +17,9 @@ namespace skillet {
 namespace {
 
 constexpr uint32_t kCasesOfKind = 34, kGraphs = 110, kCasesOfOperation = 6;
-constexpr int64_t kMostDense = 1 << 20;  // weights of a depthwise layer as a dense one, which some chips need: time
+constexpr int64_t kMostDense = 1 << 20;  // weights of a depthwise layer as a dense one, which some chips need: slow
 
-// Of all cases of a kind on a chip.
+// Hashes over all cases of a kind on a chip.
 struct Line {
   Hash answers, recorded, proven, tuned, switched, chosen, bands, decoded, priced;
 
@@ -66,7 +66,7 @@ class Emitter {
     add_switched(graph, line);
   }
 
-  // With the two tunings that have the fewest and the most rules of their own.
+  // Compiles with the two tunings that differ most.
   void add_few(const ir::Graph& graph, Line& line) {
     compile::Options options;
     options.driver.tuning = npu::Tuning::recorded;
@@ -95,7 +95,7 @@ class Emitter {
     return std::move(compiled->parts);
   }
 
-  // Every switch in turn, on top of the tuning that has the fewest.
+  // Compiles with one switch on top of the default tuning: the next one for each graph.
   void add_switched(const ir::Graph& graph, Line& line) {
     const auto switches = driver_.switches();
     if (switches.empty()) return;
@@ -106,7 +106,7 @@ class Emitter {
     add(graph, options, line.switched, nullptr);
   }
 
-  // What else is said of a program.
+  // Hashes what else the driver reports about a program.
   void look_at(const compile::Part& part, npu::CompileOptions options, Line& line) {
     const npu::Program& program = *part.program;
     const ir::Graph& graph = part.partition.graph;
@@ -140,13 +140,13 @@ class Emitter {
 
   npu::Chip chip_;
   const npu::Driver& driver_;
-  compile::ProgramCosts program_costs_;  // none for chips that are not timed
+  compile::ProgramCosts program_costs_;  // none for chips without a timing model
   std::optional<compile::CostModel> model_;
   size_t next_switch_ = 0;
 };
 
-// Graphs of one operation on images with a dimension, or a product of two, at and next to what fields, banks and tables
-// of these chips hold. Constants are zeros: the image is what counts.
+// Graphs of one operation on images with a dimension, or a product of two, at and next to the limits of fields, banks
+// and tables of these chips. Constants are zeros: only the image's shape matters.
 std::vector<ir::Shape> shapes_at_limits() {
   std::vector<ir::Shape> shapes = {{1, 2, 8191, 1}, {1, 2, 8192, 1}, {1, 2, 2730, 3},  {1, 2, 2731, 3},
                                    {1, 3, 2730, 3}, {1, 3, 2731, 3}, {1, 2050, 4, 1},  {1, 1, 3, 2046},
@@ -192,7 +192,7 @@ bool is_quick(const Case& one) {
   return filter.elems() * filter[3] <= kMostDense;
 }
 
-// What Ethos-U takes beside the kinds above.
+// Further operations that only Ethos-U takes.
 std::string ethosu_operations(Emitter& emitter) {
   Line line;
   for (const ethosu_cases::Kind& kind : ethosu_cases::kKinds) {

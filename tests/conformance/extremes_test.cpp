@@ -1,6 +1,6 @@
 // Networks whose scales are at both ends of float, on every simulated chip: the session opens, each op on the chip is
-// within the tolerance that the driver states, and what the passes left computes on the CPU what the network as it came
-// does. SKILLET_RANDOM_GRAPHS sets how many for each chip (default 60), SKILLET_RANDOM_GRAPHS_FIRST the first seed.
+// within the driver's stated tolerance, and on the CPU the graph after the passes gives the results of the original
+// network. SKILLET_RANDOM_GRAPHS: networks per chip (default 60); SKILLET_RANDOM_GRAPHS_FIRST: first seed.
 #include "graph/passes/testing/extremes.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ ir::Graph network(uint32_t seed, const npu::Chip& chip) {
   return passes::Extremes(seed).of(graph);
 }
 
-// None: the CPU has no kernel for one of the ops.
+// Returns nothing if the CPU has no kernel for one of the ops.
 std::optional<std::vector<Bytes>> on_cpu(const ir::Graph& graph, const std::vector<Bytes>& inputs) {
   auto cpu = ref::Interpreter::create(graph);
   if (!cpu.ok()) return std::nullopt;
@@ -36,7 +36,7 @@ std::optional<std::vector<Bytes>> on_cpu(const ir::Graph& graph, const std::vect
   return out;
 }
 
-// Weights whose scales were shared compute something else; by how much is for per_channel_test.cpp.
+// Shared weight scales change results; per_channel_test.cpp checks by how much.
 bool shares_scales(const runtime::Session& session) {
   return std::ranges::any_of(session.report().ops,
                              [](const auto& op) { return op.note.find("weight scales become") != std::string::npos; });
@@ -64,7 +64,7 @@ std::string judge(const ir::Graph& graph, uint32_t seed, const runtime::Target& 
   }
   const auto got = on_cpu((*session)->graph(), inputs);
   if (!got) return "no kernel for what the passes made";
-  // Else passes may rewrite to what is within a step.
+  // Without strict, passes may rewrite to results within a step.
   const bool may_differ = !is_strict || shares_scales(**session);
   return *wanted == *got || may_differ ? "" : "the passes changed a result";
 }

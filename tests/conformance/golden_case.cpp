@@ -23,7 +23,7 @@ size_t elem_bytes(const std::string& type) {
   return type == "INT64" ? 8 : 1;
 }
 
-// Each element is the low byte of a draw, or its high bits as a float in [0, 1).
+// Each element is the low byte of a drawn number, or its high bits as a float in [0, 1).
 Bytes generate(SplitMix64& random, const std::string& type, size_t size_bytes) {
   const size_t width = elem_bytes(type);
   Bytes bytes(size_bytes);

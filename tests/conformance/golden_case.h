@@ -25,7 +25,7 @@ struct CaseOutput {
   std::string type;
   size_t bytes = 0;
   std::string sha256_128;         // first 128 bits of the hash, hex
-  std::optional<Bytes> expected;  // where the case holds them
+  std::optional<Bytes> expected;  // if the case contains them
 };
 
 struct GoldenCase {
@@ -40,18 +40,19 @@ struct CaseId {
   std::string set, name;
 };
 
-// Folder with cases/ and models/: $SKILLET_GOLDEN, else ../shared/golden beside the source tree; nothing when there is
-// none.
+// Folder with cases/ and models/: $SKILLET_GOLDEN, else ../shared/golden beside the source tree; nothing if neither
+// exists.
 std::optional<std::string> find_golden_dir();
 
-// Every cases/SET/NAME with a case.json, sorted.
+// Lists every cases/SET/NAME that has a case.json, sorted.
 Result<std::vector<CaseId>> list_cases(const std::string& golden_dir);
 
-// Reads case.json and makes the inputs: from input_N.bin, or by the generator that is named. The inputs' hashes are
-// checked. Error with code `unsupported` where an input was not kept and has no generator.
+// Reads case.json and makes the inputs: from input_N.bin, or by the generator that the case names. Checks the inputs'
+// hashes. Error code `unsupported`: an input was neither kept nor has a generator.
 Result<GoldenCase> load_case(const std::string& golden_dir, const std::string& set, const std::string& name);
 
-// Error unless `actual` has the size and hash of `output`; says where the first differing byte is, if that is known.
+// Error unless `actual` has the size and hash of `output`; names the first differing byte if the expected bytes are
+// known.
 Result<void> compare_output(const CaseOutput& output, std::span<const uint8_t> actual);
 
 }  // namespace skillet::golden

@@ -1,4 +1,4 @@
-// What a session has computed, judged op by op against the CPU kernels.
+// Compares the results of a session op by op with the CPU kernels.
 // Called by the tests with random graphs.
 // Must not know: how the graphs are made.
 #pragma once
@@ -17,7 +17,7 @@ struct Tally {
   int compared = 0, on_cpu = 0, fallbacks = 0, jobs_max = 0;
 };
 
-// The ops on the chip, each against the CPU's kernel for the chip's own inputs.
+// Compares each op on the chip with the CPU kernel on the chip's own inputs.
 inline std::string check_chip(runtime::Session& session, const npu::Chip& chip, Tally& tally) {
   const auto diffs = session.compare_layers();
   if (!diffs.ok()) return diffs.error().message;
@@ -31,7 +31,8 @@ inline std::string check_chip(runtime::Session& session, const npu::Chip& chip, 
   return "";
 }
 
-// The ops on the CPU, from the start or since the device failed: exactly what the kernel makes of the same inputs.
+// Checks the ops on the CPU, planned there or moved after the device failed: equal to the kernel's result on the same
+// inputs.
 inline std::string check_cpu(runtime::Session& session, Tally& tally) {
   const ir::Graph& graph = session.graph();
   for (size_t i = 0; i < graph.ops.size(); ++i) {

@@ -1,5 +1,5 @@
-// Damaged models: whatever the importer and the verifier let through must be refused or run, within its buffers.
-// Worth its time under -DSKILLET_SANITIZE=address,undefined.
+// Damaged models: those that the importer and the verifier accept must be refused or run within their buffers. Useful
+// mainly with -DSKILLET_SANITIZE=address,undefined.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -54,7 +54,7 @@ TEST(Mutation, DamagedModelsStayWithinTheirBuffers) {
     ASSERT_TRUE(model.ok()) << model.error().message;
     for (int i = 0; i < 40; ++i) ran += run_damaged(*model, random) ? 1 : 0;
   }
-  // Else the damage is so heavy that nothing but the importer is tested.
+  // With fewer, the damage is so heavy that only the importer is tested.
   EXPECT_GT(ran, 500);
 }
 

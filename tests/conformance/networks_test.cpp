@@ -1,5 +1,5 @@
-// Whole networks with real weights and pictures, where they are beside the source tree (../shared/models or
-// SKILLET_MODELS): every network that the kernels cover runs, and the classifier knows its picture.
+// Whole networks with real weights and pictures, if they are beside the source tree (../shared/models or
+// SKILLET_MODELS): every network that the kernels cover runs, and the classifier recognises its picture.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ std::optional<fs::path> find_models() {
   return std::nullopt;
 }
 
-// Index of the highest score.
+// Returns the index of the highest score.
 Result<size_t> classify(const fs::path& model, const fs::path& picture_file) {
   SK_TRY_ASSIGN(const ir::Graph graph, tflite::import_file(model));
   SK_TRY_ASSIGN(ref::Interpreter interpreter, ref::Interpreter::create(graph));
@@ -62,7 +62,7 @@ TEST(Networks, AllRun) {
   }
 }
 
-// What the published runtime (ai-edge-litert 2.3.0, default kernels) gives for the last of four runs.
+// Results of the published runtime (ai-edge-litert 2.3.0, default kernels) for the last of four runs.
 struct Sequence {
   const char* file;
   std::vector<double> expected;

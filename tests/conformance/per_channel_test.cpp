@@ -1,6 +1,6 @@
 // Random int8 networks with a scale per weight channel on chips that have one scale per job, each operation against the
-// model's own on the CPU: exact never more than 1 step off, approximate never more than it said.
-// SKILLET_RANDOM_GRAPHS sets how many (default 32 per chip and mode), SKILLET_RANDOM_GRAPHS_FIRST the first seed.
+// original model's on the CPU: with exact never more than 1 step off, with approximate never more than the stated
+// bound. SKILLET_RANDOM_GRAPHS: networks per chip and mode (default 32); SKILLET_RANDOM_GRAPHS_FIRST: first seed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 using ir::OpKind;
 using ir::TensorId;
 
-// A chain of layers, with what makes channels go back into the model's order in between.
+// Makes a chain of layers, with operations in between that need channels in the model's order.
 class Maker : RandomOps {
  public:
   explicit Maker(uint32_t seed) : RandomOps(seed) { dtype_ = ir::DType::int8; }
@@ -59,7 +59,7 @@ class Maker : RandomOps {
     return to;
   }
 
-  // All about the same, or apart by up to 2^20, or a few that are far below the others.
+  // Scales that are about equal, or up to 2^20 apart, or a few of which are far below the others.
   std::vector<float> scales(int32_t count) {
     std::vector<float> out;
     const double reach = any_of(std::array{0.002, 0.02, 1.0, 4.0, 20.0});
@@ -126,12 +126,12 @@ class Maker : RandomOps {
   }
 };
 
-// Of all graphs.
+// Counts over all graphs.
 struct Tally {
   int layers = 0, weighted = 0, changed = 0, grouped = 0, far = 0;
 };
 
-// Inputs at the ends of their range, where sums are largest, or anywhere.
+// Inputs at the ends of their range, where sums are largest, or random.
 Bytes input_bytes(const ir::Tensor& tensor, std::mt19937& random, int run) {
   Bytes bytes(static_cast<size_t>(tensor.bytes()));
   for (uint8_t& byte : bytes) {
@@ -141,8 +141,8 @@ Bytes input_bytes(const ir::Tensor& tensor, std::mt19937& random, int run) {
   return bytes;
 }
 
-// The same program as an application gets it: with the channels of intermediate tensors in the chip's own order, which
-// are brought back for comparison otherwise.
+// Runs the same program as an application does, without intermediates kept: their channels are then in the chip's own
+// order, and are reordered for comparison otherwise.
 std::string differs_unless_kept(const ir::Graph& graph, const runtime::Target& target, runtime::SessionOptions options,
                                 runtime::Session& kept, const Bytes& input) {
   options.keep_intermediates = false;
@@ -215,7 +215,7 @@ TEST_P(PerChannel, LayersAreAsFarOffAsTheyMayBe) {
       "%d more than 1 step off\n",
       count, tally.layers, tally.weighted, tally.changed, tally.grouped, tally.far);
   if (first != 1) return;
-  // Else the test is not about what it says.
+  // With fewer, the test does not cover its subject.
   EXPECT_GT(tally.weighted, static_cast<int>(count) / 2);
   EXPECT_GT(tally.changed, static_cast<int>(count) / 8);
   EXPECT_GT(tally.grouped, static_cast<int>(count) / 16);

@@ -1,5 +1,6 @@
-// What makes pixels of others (MIRROR_PAD, RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR, AVERAGE_POOL_2D with padding,
-// MEAN), random shapes and quantizations, on simulated chips that have no operation for it: beside the CPU's kernel.
+// Operations that compute pixels from others (MIRROR_PAD, RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR, AVERAGE_POOL_2D
+// with padding, MEAN), with random shapes and quantizations, on simulated chips without such an operation, against the
+// CPU kernel.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -64,7 +65,7 @@ int difference(std::span<const uint8_t> got, std::span<const uint8_t> wanted, bo
   return most;
 }
 
-// How far the chip is from the CPU's kernel; -1: the chip does not take all of it.
+// Returns the largest difference from the CPU kernel; -1: the chip does not take the whole graph.
 int judged(const ir::Graph& graph, const char* device, uint32_t seed) {
   const auto both = runtime::run_both(graph, device, {.cores = 1}, seed);
   if (!both) return -1;

@@ -1,4 +1,4 @@
-// What the files of the planted delegate share: tensors, windows, and which bug is planted. Included by
+// What the files of the planted delegate share: tensors, windows, and the name of the planted bug. Included by
 // planted_delegate.cpp and planted_moves.h. Must not know: anything of Skillet but the host's structures.
 #pragma once
 
@@ -37,14 +37,14 @@ constexpr int kUInt8 = 3, kInt8 = 9;
 inline std::string bug, state;  // the options; `state`: a file that does not exist yet, or seconds
 inline bool has(const char* name) { return bug == name; }
 
-// Rows, columns and channels of up to four dimensions.
+// A shape of up to four dimensions: batch, rows, columns, channels.
 struct Shape {
   int n = 1, h = 1, w = 1, c = 1;
   int size() const { return n * h * w * c; }
   int at(int in, int y, int x, int ic) const { return ((in * h + y) * w + x) * c + ic; }
 };
 
-// A tensor, as real numbers read it.
+// A tensor with its quantization.
 struct View {
   Shape shape;
   uint8_t* data = nullptr;
@@ -84,7 +84,7 @@ inline int pad_before(int padding, int in, int out, int kernel, int stride, int 
   return has("pad_at_the_top") ? (total + 1) / 2 : total / 2;
 }
 
-// The ends of a fused activation, in steps of the output.
+// The limits of a fused activation, in steps of the output.
 inline std::pair<int, int> ends(int activation, const View& out, double in_scale) {
   constexpr int kFar = 1 << 20;
   const int none = out.zero;

@@ -1,5 +1,5 @@
-// A TensorFlow Lite delegate that computes a few operations right, but for the bug that its option `bug` names: what a
-// conformance run has to find. Bugs are of the kinds that drivers have.
+// A TensorFlow Lite delegate that computes a few operations right, except for the bug that its option `bug` names,
+// which a conformance run must find. The bugs are of kinds that real drivers have.
 // Loaded by runner_test.py. Must not know: anything of Skillet but the host's structures.
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -61,7 +61,7 @@ View view_of(TfLiteContext* context, Kernel& kernel, int id) {
   return out;
 }
 
-// FACTOR: of the second operand.
+// FACTOR: multiplies the second operand.
 void add(const View& a, const View& b, const View& out, int activation, int factor) {
   const bool is_plain = has("broadcast_without_activation") && a.shape.size() != b.shape.size();
   const auto [low, high] = ends(is_plain ? 0 : activation, out, a.scales[0]);
@@ -121,7 +121,7 @@ float real_number(double value) {
   return out;
 }
 
-// What a library may not change in the process of somebody else.
+// Changes process-wide state that a library must not change.
 void spoil_process() {
   if (has("rounds_up")) std::fesetround(FE_UPWARD);
   if (has("changes_folder") && ::chdir("/") != 0) std::abort();
@@ -147,14 +147,14 @@ void spoil_process() {
   if (has("ignores_signals")) ::signal(SIGTERM, SIG_IGN);
 }
 
-// Bugs that are no wrong numbers.
+// Bugs other than wrong numbers.
 TfLiteStatus misbehave(const Op& op, const Window& window, const View& in, const View& out) {
   if (has("crash") && window.kernel_h == 5) std::abort();
   while (has("hang") && window.stride_h == 3) ::pause();
   if (has("refuses_in_invoke") && window.dilation_h > 1) return kTfLiteError;
   if (has("changes_input")) in.data[0] ^= 1;
   while (has("prints_without_end") && op.code == kAdd) std::printf("%01000d\n", 0);
-  if (has("forks_a_daemon")) {  // and both stay
+  if (has("forks_a_daemon")) {  // both processes stay
     if (::fork() == 0) ::setsid(), ::close(::open(state.c_str(), O_CREAT | O_CLOEXEC, 0600));
     while (true) ::pause();
   }
@@ -208,7 +208,7 @@ Window window_of(const Op& op, const std::vector<View>& in) {
   return out;
 }
 
-// Right results, at the wrong time or place. BEFORE: what the output held.
+// Bugs that give right results at the wrong time or place. BEFORE: previous contents of the output.
 void spoil_output(Kernel& kernel, const std::vector<uint8_t>& before, const View& out) {
   std::vector<uint8_t> right(out.data, out.data + before.size());
   const auto put = [&](const std::vector<uint8_t>& bytes) { std::copy(bytes.begin(), bytes.end(), out.data); };
@@ -258,7 +258,7 @@ TfLiteStatus run(TfLiteContext* context, Kernel& kernel, const Op& op) {
     std::copy(before.begin(), before.end(), out.data);
   if (has("wrong_once") && ::open(state.c_str(), O_CREAT | O_EXCL | O_CLOEXEC, 0600) >= 0) out.data[0] ^= 0x40;
   spoil_output(kernel, before, out);
-  // Of the second run on: what was there before stays in the last quarter.
+  // From the second run on, the last quarter keeps its previous contents.
   const size_t kept = has("stale_memory") && kernel.runs > 1 ? before.size() / 4 : 0;
   std::copy(before.end() - static_cast<std::ptrdiff_t>(kept), before.end(), out.data + before.size() - kept);
   return kTfLiteOk;
@@ -266,14 +266,14 @@ TfLiteStatus run(TfLiteContext* context, Kernel& kernel, const Op& op) {
 
 TfLiteStatus run_all(TfLiteContext* context, Kernel& kernel) {
   for (const Op& op : kernel.ops) {
-    const bool is_unknown = op.code == kHardSwish;  // with "claims_a_node_more"
+    const bool is_unknown = op.code == kHardSwish;  // claimed because of the bug "claims_a_node_more"
     if (const TfLiteStatus status = is_unknown ? kTfLiteOk : run(context, kernel, op); status != kTfLiteOk)
       return status;
   }
   return kTfLiteOk;
 }
 
-// Outputs of one size share a buffer: the last one is in all.
+// Outputs of equal size share a buffer, so all contain the last one.
 void share_buffer(TfLiteContext* context, const Kernel& kernel) {
   const TfLiteTensor& last = context->tensors[kernel.ops.back().outputs[0]];
   for (const Op& op : kernel.ops) {
@@ -347,7 +347,7 @@ TfLiteStatus prepare(TfLiteContext* context, TfLiteDelegate* delegate) {
                                                         reinterpret_cast<TfLiteIntArray*>(claimed.data()), delegate);
 }
 
-// At the end of the process.
+// Bugs at the end of the process.
 struct End {
   ~End() {
     while (has("hangs_at_exit")) ::pause();

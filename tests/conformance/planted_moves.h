@@ -22,7 +22,7 @@ inline void softmax(const View& in, const View& out, float beta) {
   }
 }
 
-// MARGINS: before and after, of four axes.
+// MARGINS: padding before and after, for four axes.
 inline void pad(const View& in, const View& margins, const View& out) {
   const int side = has("pad_at_the_other_side") ? 1 : 0;
   std::fill_n(out.data, out.shape.size(), static_cast<uint8_t>(has("pad_with_number_zero") ? 0 : out.zero));
@@ -69,7 +69,7 @@ inline void resize(const View& in, const View& out, const TfLiteResizeParams& pa
   }
 }
 
-// IN: the shape of the output, the weights, the input, perhaps a bias.
+// IN: the output's shape, the weights, the input, and optionally a bias.
 inline void transpose_conv(const std::vector<View>& in, const View& out, const TfLiteTransposeConvParams& params) {
   const View &weights = in[1], &x = in[2];
   const Shape &s = out.shape, &k = weights.shape;

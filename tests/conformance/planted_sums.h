@@ -1,4 +1,4 @@
-// Operations of the planted delegate that go over windows, each with its bugs. Included by planted_delegate.cpp.
+// Operations of the planted delegate that use windows, each with its bugs. Included by planted_delegate.cpp.
 // Must not know: anything of Skillet but the host's structures.
 #pragma once
 
@@ -25,7 +25,7 @@ struct Sum {
   const Window& window;
   bool is_depthwise;
   int pad_h, pad_w;
-  bool is_pad_odd;  // one more at the end
+  bool is_pad_odd;  // one more pad at the end
 
   int input_steps(int n, int y, int x, int c) const {
     const bool is_outside = y < 0 || x < 0 || y >= in.shape.h || x >= in.shape.w;
@@ -42,7 +42,7 @@ struct Sum {
     return has("weights_of_8_bits") ? std::clamp(steps, -128, 127) : steps;
   }
 
-  // Whether a driver with this bug leaves out a row of the filter.
+  // Returns whether a driver with this bug skips a row of the filter.
   bool is_skipped(int y, int row) const {
     if (has("band_seam")) return (y < 8) != (row < 8);
     return has("lines_beyond_a_tile_of_16") && y % 16 == 15 && row > y;

@@ -1,4 +1,5 @@
-// Random single operations, made from a seed, with sizes, scales, zero points and attributes at and around every limit.
+// Random single operations, drawn from a seed, with sizes, scales, zero points and attributes at and around every
+// limit.
 // Called by support_property_test.cpp.
 // Must not know: what is judged.
 #pragma once
@@ -35,9 +36,9 @@ inline constexpr std::array kKinds = {ir::OpKind::conv_2d,
                                       ir::OpKind::relu_n1_to_1,
                                       ir::OpKind::quantize,
                                       ir::OpKind::resize_nearest_neighbor};
-// Those that chips with one compute unit for all layers take too.
+// Further kinds, for chips with one compute unit for all layers.
 inline constexpr std::array kMoreKinds = {ir::OpKind::max_pool_2d, ir::OpKind::average_pool_2d, ir::OpKind::mul};
-// Those that chips with a unit that moves bytes anywhere take too.
+// Further kinds, for chips with a unit that moves bytes freely.
 inline constexpr std::array kMovingKinds = {ir::OpKind::depth_to_space};
 inline std::vector<ir::OpKind> kinds_of(const npu::Chip& chip) {
   std::vector<ir::OpKind> kinds(kKinds.begin(), kKinds.end());
@@ -47,10 +48,10 @@ inline std::vector<ir::OpKind> kinds_of(const npu::Chip& chip) {
   return kinds;
 }
 
-inline constexpr int64_t kMaxElems = 1 << 18;  // of a tensor: larger ones are slow and show nothing more
+inline constexpr int64_t kMaxElems = 1 << 18;  // per tensor: larger ones are slow and show nothing more
 
-// One op of a kind, between its graph's inputs and outputs; sometimes with ops before and after it that force the
-// other memory layout. `op` is the one under test.
+// One op of a kind, as the whole graph; sometimes with ops before and after it that force the other memory layout. `op`
+// is the one under test.
 struct Case {
   ir::Graph graph;
   ir::OpId op = 0;
@@ -107,7 +108,7 @@ class CaseMaker : RandomOps {
     s.dims[static_cast<size_t>(range(1, 3))] = edge_size();
     return s;
   }
-  // Shapes of other ranks; with a batch at times.
+  // Shapes of other ranks, sometimes with a batch.
   ir::Shape any_shape() {
     if (!chance(6)) return image();
     return any_of(std::array{ir::Shape{}, ir::Shape{7}, ir::Shape{3, 40}, ir::Shape{4, 5, 6}, ir::Shape{1, 1, 4, 5, 6},
@@ -138,7 +139,7 @@ class CaseMaker : RandomOps {
       const ir::Tensor like = graph_.tensor(id);
       graph_.outputs.push_back(id);
       if (surroundings_ < 2) continue;
-      // A reshape that changes nothing: the same values, NHWC.
+      // A reshape to the same shape: the same values, NHWC.
       graph_.outputs.back() = graph_.add_tensor(like);
       graph_.add_op({.kind = OpKind::reshape,
                      .attrs = ir::ReshapeAttrs{like.shape.dims},
@@ -175,7 +176,7 @@ class CaseMaker : RandomOps {
     if (reach == INT32_MAX) values[next() % values.size()] = chance(2) ? INT32_MAX : INT32_MIN;
     return constant(DType::int32, ir::Shape{channels}, values, {{s > 0 ? s : 1}, {0}, 0});
   }
-  // A requantization scale for sums of `depth` products: useful ones, and ones about the limits.
+  // A requantization scale for sums of `depth` products: a typical one, or one near the limits.
   float requantization(int64_t depth) {
     if (!chance(3)) return 1 / (120.0F * std::sqrt(static_cast<float>(depth)));
     return chance(2) ? power(-40, 18) : any_of(std::array{-113.5F, -112.0F, -111.9F, 14.5F, 15.9F, 16.0F, 17.0F});
@@ -256,7 +257,7 @@ class CaseMaker : RandomOps {
                         : chance(2) ? power(-3, 3)
                                     : power(-12, 12);
     const float b = a * ratio;
-    // The larger operand's scale over the output's.
+    // Ratio of the larger operand's scale to the output's.
     const float gain = chance(3)   ? any_of(std::array{1.4F, 3.0F, 3.5F, 4.0F, 16.0F, 250.0F, 65280.0F, 4.1e6F, 4.3e6F})
                        : chance(4) ? power(-114, -100)
                        : chance(2) ? power(-2, 3)
@@ -281,7 +282,7 @@ class CaseMaker : RandomOps {
     std::vector<TensorId> parts;
     for (int i = 0; i < count; ++i) parts.push_back(input(shape, s, zp));
     shape.dims[static_cast<size_t>(axis)] *= count;
-    const bool same = dtype_ == DType::int8 || !chance(4);  // others must be alike for TFLite too
+    const bool same = dtype_ == DType::int8 || !chance(4);  // TFLite needs equal quantization for the other types
     const TensorId y = add_activation(shape, same ? s : s * 2, zp);
     emit({.kind = OpKind::concatenation,
           .attrs = ir::ConcatAttrs{.axis = chance(2) ? axis : axis - 4},
@@ -356,7 +357,7 @@ class CaseMaker : RandomOps {
     ir::PoolAttrs attrs{.padding = chance(2) ? ir::Padding::same : ir::Padding::valid};
     constexpr std::array kSizes = {1, 2, 2, 3, 3, 4, 5, 7, 8, 13};
     attrs.filter_h = any_of(kSizes), attrs.filter_w = chance(4) ? any_of(kSizes) : attrs.filter_h;
-    constexpr int kLargest = 32768;  // that a model may have
+    constexpr int kLargest = 32768;  // the largest that a model may have
     if (chance(6)) attrs.filter_h = std::min(in[1], kLargest), attrs.filter_w = std::min(in[2], kLargest);
     attrs.stride_h = range(1, 3), attrs.stride_w = chance(4) ? range(1, 3) : attrs.stride_h;
     const bool valid = attrs.padding == ir::Padding::valid;
@@ -405,7 +406,7 @@ class CaseMaker : RandomOps {
           .outputs = {add_activation({1, in[1] * block, in[2] * block, depth}, s, chance(12) ? 255 - zp : zp)}});
   }
 
-  // Of two tensors of a shape, or one and one pixel of it, which may be constant.
+  // Multiplies two tensors of a shape, or a tensor and one pixel, which may be constant.
   void mul() {
     const ir::Shape shape = image();
     const float a = scale(), b = 0.005F * static_cast<float>(range(1, 20));

@@ -1,4 +1,4 @@
-// Random graphs: made from a seed, with inputs for them.
+// Random graphs, drawn from a seed, with inputs for them.
 // Called by random_graphs_test.cpp and tunings_test.cpp.
 // Must not know: what the tests judge.
 #pragma once
@@ -14,7 +14,7 @@
 
 namespace skillet {
 
-// Makes one graph from a seed: ops over images, each reading any tensor made before.
+// Makes one graph from a seed: ops over images; each reads any tensor made before.
 class GraphMaker : RandomOps {
   using DType = ir::DType;
   using OpKind = ir::OpKind;
@@ -59,7 +59,7 @@ class GraphMaker : RandomOps {
     graph_.tensor(id).quant = graph_.tensor(like).quant;
     return id;
   }
-  // An activation that is part of the model: the CPU's work.
+  // A constant activation: the CPU computes its ops.
   void constant_image() {
     const TensorId like = any_image();
     ir::Tensor t = graph_.tensor(like);
@@ -71,7 +71,8 @@ class GraphMaker : RandomOps {
   const ir::Shape& shape(TensorId id) { return graph_.tensor(id).shape; }
   float scale_of(TensorId id) { return graph_.tensor(id).quant.scale(); }
 
-  // What nobody reads is an output, sometimes what is read as well; sometimes an input or a constant, or one twice.
+  // Outputs: all computed tensors without readers, some with readers; sometimes an input, a constant, or an output
+  // twice.
   void choose_outputs() {
     const auto readers = ir::consumers(graph_);
     const auto producers = ir::producers(graph_);
@@ -106,7 +107,7 @@ class GraphMaker : RandomOps {
     }
   }
 
-  // Bytes with a share of zero points, as trained filters have.
+  // Bytes with many zero points, as in trained filters.
   TensorId filter(ir::Shape s, int axis, float scale) {
     int32_t zp = dtype_ == DType::int8 ? 0 : range(0, 255);
     if (dtype_ == DType::int8 && chance(8)) zp = range(-128, 127);
@@ -115,7 +116,7 @@ class GraphMaker : RandomOps {
     const auto channels = static_cast<size_t>(s[axis]);
     const size_t scales = chance(8) ? channels : 1;
     ir::Quant quant{std::vector<float>(scales, scale), std::vector<int32_t>(scales, zp), axis};
-    // Scales that differ: TFLite has them for int8 without a zero point.
+    // Unequal scales: TFLite has them for int8 without a zero point.
     if (dtype_ == DType::int8 && scales > 1 && zp == 0 && chance(2)) quant.scales[0] *= 1.25F;
     if (dtype_ == DType::int8 && scales > 1 && zp == 0 && chance(2)) {
       for (float& one : quant.scales) one *= power(-14, 0);
@@ -129,7 +130,7 @@ class GraphMaker : RandomOps {
     for (int32_t& v : values) v = static_cast<int32_t>(uniform(-1, 1) * reach);
     return constant(DType::int32, ir::Shape{count}, values, {{scale}, {0}, 0});
   }
-  // Scale at which sums of `depth` random products spread over the output range.
+  // Returns the scale at which sums of `depth` random products spread over the output range.
   float spread(float in_scale, float filter_scale, int64_t depth) {
     if (extreme_ && chance(4)) return in_scale * filter_scale / power(-30, 12);
     return in_scale * filter_scale * std::sqrt(static_cast<float>(depth)) * 120.0F;
@@ -183,7 +184,7 @@ class GraphMaker : RandomOps {
                    .attrs = ir::FullyConnectedAttrs{},
                    .inputs = {flat, weights, biases},
                    .outputs = {output}});
-    // Only images are operands of other ops here.
+    // Only images are operands of other ops in these graphs.
     keep_out(flat);
     keep_out(output);
   }
@@ -192,7 +193,7 @@ class GraphMaker : RandomOps {
     if (ir::consumers(graph_)[static_cast<size_t>(id)].empty()) graph_.outputs.push_back(id);
   }
 
-  // Of the same shape as `like`; `like` itself when there is no other.
+  // Returns another tensor of the shape of `like`, or `like` itself if there is none.
   TensorId partner(TensorId like) {
     std::vector<TensorId> fitting;
     for (const TensorId id : images_) {
@@ -296,7 +297,7 @@ class GraphMaker : RandomOps {
                    .inputs = {input},
                    .outputs = {same_quant({1, s[1] * block, s[2] * block, s[3] / block / block}, input)}});
   }
-  // More commands than one submission takes.
+  // Makes more commands than one submission holds.
   void long_chain() {
     TensorId at = activation({1, 6, range(1, 3), 2}, 0.1F);
     graph_.inputs.push_back(at);
@@ -304,7 +305,7 @@ class GraphMaker : RandomOps {
     for (int i = 0; i < length; ++i) {
       const TensorId to = same_quant(shape(at), at);
       graph_.add_op({.kind = is_odd(i) ? OpKind::relu : OpKind::abs, .inputs = {at}, .outputs = {to}});
-      if (!chance(50)) images_.erase(std::find(images_.begin(), images_.end(), at));  // few of them are outputs
+      if (!chance(50)) images_.erase(std::find(images_.begin(), images_.end(), at));  // few become outputs
       at = to;
     }
   }

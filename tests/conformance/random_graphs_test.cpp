@@ -1,8 +1,8 @@
-// Random graphs, compiled for a simulated chip and run there, judged op by op against the CPU kernels.
-// Covers what no recorded model has: odd sizes, images and filters that are not square, multipliers, chains that share
-// tensors, constants among the operands, outputs that are inputs or listed twice, parts of several jobs, extreme sizes
-// and scales, and a device that fails at some job. SKILLET_RANDOM_GRAPHS sets how many (default 24 per tuning),
-// SKILLET_RANDOM_GRAPHS_FIRST the first seed.
+// Random graphs, compiled for a simulated chip and run there, compared op by op with the CPU kernels. Covers what no
+// recorded model contains: odd sizes, images and filters that are not square, multipliers, chains that share tensors,
+// constants among the operands, outputs that are inputs or listed twice, parts of several jobs, extreme sizes and
+// scales, and a device that fails at some job. SKILLET_RANDOM_GRAPHS: number of graphs (default 24 per tuning);
+// SKILLET_RANDOM_GRAPHS_FIRST: first seed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace skillet {
 namespace {
 
-// What a session would find wrong itself, and leave to the CPU, is to be found here.
+// Without verification: the session would find errors itself and move the operation to the CPU.
 constexpr auto kUnproven = npu::Unproven::take;
 
 std::string run_and_check(runtime::Session& session, const npu::Chip& chip, const std::vector<Bytes>& inputs,
@@ -38,7 +38,7 @@ std::string run_and_check(runtime::Session& session, const npu::Chip& chip, cons
   return "";
 }
 
-// The same without tensors kept for comparison, so that they share memory: the same results, the second time too.
+// Runs without tensors kept for comparison, so that tensors share memory: equal results in both of two runs.
 std::string check_shared_memory(runtime::Session& kept, ir::Graph graph, npu::Tuning tuning,
                                 const runtime::Target& target, const std::vector<Bytes>& inputs) {
   auto session = runtime::Session::create(
@@ -57,7 +57,8 @@ std::string check_shared_memory(runtime::Session& kept, ir::Graph graph, npu::Tu
   return "";
 }
 
-// Empty when all is well, else what is wrong. The device fails from submission `fail_from` of the first run on.
+// Returns "" if all results are right, else the fault. The device fails from submission `fail_from` of the first run
+// on.
 std::string judge(uint32_t seed, npu::Tuning tuning, const runtime::Target& target, FailingDevice& device,
                   int fail_from, Tally& tally) {
   ir::Graph graph = GraphMaker(seed).make();
@@ -98,7 +99,7 @@ class RandomGraphs : public testing::TestWithParam<std::tuple<const char*, npu::
     device_ = device.get();
     target_.context->device = std::move(device);
   }
-  // `fail_from(seed)`: negative for a device that works.
+  // `fail_from(seed)`: negative if the device works.
   template <typename FailFrom>
   Tally judge_all(uint32_t count, FailFrom fail_from) {
     Tally tally;
@@ -119,19 +120,19 @@ class RandomGraphs : public testing::TestWithParam<std::tuple<const char*, npu::
   FailingDevice* device_ = nullptr;
 };
 
-constexpr uint32_t kGraphs = 24;  // of each tuning; soaks draw others
+constexpr uint32_t kGraphs = 24;  // per tuning; soaks draw more
 
 TEST_P(RandomGraphs, AgreeWithTheCpuKernels) {
   const uint32_t count = from_environment("SKILLET_RANDOM_GRAPHS", kGraphs);
   const Tally tally = judge_all(count, [](uint32_t) { return -1; });
   if (count < kGraphs) return;
-  // Else most of the test is not about the chip, or not about what it says at the top.
+  // With fewer, most of the test would not run on the chip, or would not cover the cases listed at the top.
   EXPECT_GT(tally.compared, static_cast<int>(count));
   const bool takes_nearly_all = std::string_view(std::get<0>(GetParam())).starts_with("ethos");
   if (!takes_nearly_all) {
     EXPECT_GT(tally.on_cpu, static_cast<int>(count) / 5);
   }
-  // With four TP cores a reshuffle has words enough to fill jobs; few networks have one.
+  // With four TP cores a reshuffle has enough words to fill several jobs; few networks contain one.
   if (count >= 120 && std::string_view(std::get<0>(GetParam())) == "a311d") {
     EXPECT_GT(tally.jobs_max, 1);
   }
@@ -145,7 +146,7 @@ TEST_P(RandomGraphs, AreRightWithoutTheDevice) {
   EXPECT_GT(tally.fallbacks, static_cast<int>(count) / 4);
 }
 
-// Rows of which nothing but ids and parameters are known compile and compute all the same.
+// Rows of chips with nothing known but ids and parameters compile and compute too.
 TEST(OtherChips, AgreeWithTheCpuKernels) {
   const log::ScopedLevel quiet(log::Level::error);
   int chips = 0;
@@ -167,7 +168,7 @@ TEST(OtherChips, AgreeWithTheCpuKernels) {
   EXPECT_GE(chips, 10);
 }
 
-// A graph of one operation, on the chip.
+// Checks a graph of one operation on the chip.
 void expect_agrees(const std::string& text, const char* chip, npu::Tuning tuning) {
   SCOPED_TRACE(fmt::format("{}, {}: {}", chip, npu::tuning_name(tuning), text));
   const auto graph = ir::parse(text);
@@ -183,8 +184,8 @@ void expect_agrees(const std::string& text, const char* chip, npu::Tuning tuning
   EXPECT_EQ(tally.compared, 1);
 }
 
-// Kernels that the on-chip memory does not hold, of each number for which others of them stay there; and kernels that
-// it holds beside a tile of the image.
+// Kernels that do not fit on-chip memory, for each number of other kernels that stay there; and kernels that fit beside
+// a tile of the image.
 TEST(Convolutions, OfLargeKernelsAgreeWithTheCpuKernels) {
   struct Row {
     int outputs, size, inputs, px = 4;
@@ -201,7 +202,7 @@ TEST(Convolutions, OfLargeKernelsAgreeWithTheCpuKernels) {
   }
 }
 
-// Sizes that the recorded driver would give filters of hundreds of megabytes, or none.
+// Sizes for which the recorded driver makes filters of hundreds of megabytes, or none.
 TEST(Additions, OfOddSizesAgreeWithTheCpuKernels) {
   const log::ScopedLevel quiet(log::Level::error);
   for (const char* chip : {"a311d", "imx8mp"}) {
@@ -216,7 +217,7 @@ TEST(Additions, OfOddSizesAgreeWithTheCpuKernels) {
   }
 }
 
-// A chain of windows over tensors that are too large for memory on the chip, so that it is cut into stripes.
+// A chain of windows over tensors that are too large for memory on the chip, so that it is divided into stripes.
 ir::Graph chain_of_windows(uint32_t seed) {
   std::mt19937 random(seed);
   const auto draw = [&](int from, int to) { return std::uniform_int_distribution(from, to)(random); };
@@ -229,7 +230,7 @@ ir::Graph chain_of_windows(uint32_t seed) {
   for (int i = 0; i < count; ++i) {
     const int kind = i == 0 ? 0 : draw(0, 3), kernel = draw(1, 5), dilation = kind < 2 ? draw(1, 2) : 1;
     const int stride = i + 1 == count ? 2 : draw(1, 4) == 4 ? 2 : 1, reach = (kernel - 1) * dilation + 1;
-    const bool is_same = kind != 3 && draw(0, 1) == 0;  // an average with padding is not cut
+    const bool is_same = kind != 3 && draw(0, 1) == 0;  // an average with padding is not divided
     const auto out = [&](int size) { return is_same ? (size + stride - 1) / stride : (size - reach) / stride + 1; };
     height = out(height), width = out(width);
     if (kind < 2) {
@@ -282,7 +283,7 @@ TEST(Stripes, AgreeWithWholeTensors) {
   EXPECT_GT(cut, count);
 }
 
-// In operations of 32 bits: no bit differs, whether one value is far above the others or all are alike.
+// Softmax as 32-bit operations: bit-exact, whether one value is far above the others or all are equal.
 TEST(Softmax, OfEthosUHasTheBitsOfTheCpuKernel) {
   for (const char* chip : {"ethos-u55-32", "ethos-u65-512"}) {
     const auto target = runtime::open_target(fmt::format("sim:{}", chip));
@@ -323,7 +324,7 @@ INSTANTIATE_TEST_SUITE_P(Chips, RandomGraphs,
                          testing::Combine(testing::Values("a311d", "imx8mp", "s905d3", "rk3588"),
                                           testing::Values(npu::Tuning::proven, npu::Tuning::tuned)),
                          name_of);
-// Chips of one tuning.
+// Chips with one tuning.
 INSTANTIATE_TEST_SUITE_P(OfOneTuning, RandomGraphs,
                          testing::Combine(testing::Values("rk3576", "ethos-u65-256", "ethos-u65-512", "ethos-u55-256",
                                                           "ethos-u55-128", "ethos-u55-64", "ethos-u55-32"),

@@ -1,4 +1,4 @@
-// For tests with random graphs: what makes them, and a device that fails on demand.
+// For tests with random graphs: random numbers, and a device that fails on demand.
 // Called by random_graphs_test.cpp and support_property_test.cpp.
 // Must not know: what the tests judge.
 #pragma once

@@ -1,6 +1,6 @@
-// Each refusal names what can be done about it, and what is named helps: over the networks of docs/support.md in every
-// type, random networks, and random operations at and around every limit, on all chips. Each row of npu/remedies.def
-// is the answer to some refusal.
+// Each refusal names a remedy, and the remedy helps: over the networks of docs/support.md in every type, random
+// networks, and random operations at and around every limit, on all chips. Each row of npu/remedies.def answers some
+// refusal.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -28,7 +28,7 @@ std::vector<ChipOf> all_chips() {
   return out;
 }
 
-// Reasons that were met, by remedy.
+// Reasons that occurred, by remedy.
 std::map<Remedy, std::set<std::string>> met;
 
 compile::Compiled planned(const ir::Graph& graph, const ChipOf& on, const compile::Options& options) {
@@ -71,7 +71,7 @@ void look_at(const ir::Graph& graph, const ChipOf& on) {
       EXPECT_TRUE(has_numbers_of(compiled.graph, compiled.graph.ops[i], can_be_quantized)) << op.reason;
     }
   }
-  // A switch that is named takes away what it is named for.
+  // An option that a remedy names removes the refusals that name it.
   std::map<Remedy, size_t> left = count(compiled);
   compile::Options options;
   options.driver.unproven = npu::Unproven::take;
@@ -133,39 +133,40 @@ TEST(Remedies, OfOperationsAroundLimits) {
   }
 }
 
-// What no generator makes.
+// Networks that no generator makes.
 TEST(Remedies, OfRareNetworks) {
-  const char* const networks[] = {// Filters of few channels of many: written for all channels they would be too large.
-                                  "graph \"groups\"\n"
-                                  "tensor 0 \"a\" uint8 1x1x1x4096 scale=0.5 zero=3\n"
-                                  "tensor 1 \"w\" uint8 8192x1x1x16 scale=0.5 zero=3 const=zeros\n"
-                                  "tensor 2 \"b\" uint8 1x1x1x8192 scale=0.5 zero=3\n"
-                                  "inputs 0\noutputs 2\n"
-                                  "op 0 CONV_2D in=[0 1] out=[2]\n",
-                                  "graph \"computed weights\"\n"
-                                  "tensor 0 \"a\" uint8 1x4x4x1 scale=0.5 zero=3\n"
-                                  "tensor 1 \"w\" uint8 1x1x1x1 scale=0.5 zero=3\n"
-                                  "tensor 2 \"b\" uint8 1x4x4x1 scale=0.5 zero=3\n"
-                                  "inputs 0 1\noutputs 2\n"
-                                  "op 0 CONV_2D in=[0 1] out=[2]\n",
-                                  "graph \"a bound\"\n"
-                                  "tensor 0 \"a\" uint8 1x4x4x1 scale=0.5 zero=3\n"
-                                  "tensor 1 \"w\" uint8 1x4x4x1 scale=0.5 zero=3 const=zeros\n"
-                                  "tensor 2 \"b\" uint8 1x4x4x1 scale=0.5 zero=3\n"
-                                  "inputs 0\noutputs 2\n"
-                                  "op 0 MINIMUM in=[0 1] out=[2]\n",
-                                  "graph \"pixels twice\"\n"
-                                  "tensor 0 \"a\" uint8 1x4x1x4x1 scale=0.5 zero=3\n"
-                                  "tensor 1 \"m\" int32 5 const=[1 1 2 1 1]\n"
-                                  "tensor 2 \"b\" uint8 1x4x2x4x1 scale=0.5 zero=3\n"
-                                  "inputs 0\noutputs 2\n"
-                                  "op 0 TILE in=[0 1] out=[2]\n",
-                                  "graph \"16x8\"\n"
-                                  "tensor 0 \"a\" int16 1x4x4x1 scale=0.5 zero=0\n"
-                                  "tensor 1 \"w\" int8 1x1x1x1 scale=0.5 zero=0 const=[1]\n"
-                                  "tensor 2 \"b\" int16 1x4x4x1 scale=0.5 zero=0\n"
-                                  "inputs 0\noutputs 2\n"
-                                  "op 0 CONV_2D in=[0 1] out=[2]\n"};
+  const char* const networks[] = {
+      // Filters of few out of many channels: expanded to all channels they would be too large.
+      "graph \"groups\"\n"
+      "tensor 0 \"a\" uint8 1x1x1x4096 scale=0.5 zero=3\n"
+      "tensor 1 \"w\" uint8 8192x1x1x16 scale=0.5 zero=3 const=zeros\n"
+      "tensor 2 \"b\" uint8 1x1x1x8192 scale=0.5 zero=3\n"
+      "inputs 0\noutputs 2\n"
+      "op 0 CONV_2D in=[0 1] out=[2]\n",
+      "graph \"computed weights\"\n"
+      "tensor 0 \"a\" uint8 1x4x4x1 scale=0.5 zero=3\n"
+      "tensor 1 \"w\" uint8 1x1x1x1 scale=0.5 zero=3\n"
+      "tensor 2 \"b\" uint8 1x4x4x1 scale=0.5 zero=3\n"
+      "inputs 0 1\noutputs 2\n"
+      "op 0 CONV_2D in=[0 1] out=[2]\n",
+      "graph \"a bound\"\n"
+      "tensor 0 \"a\" uint8 1x4x4x1 scale=0.5 zero=3\n"
+      "tensor 1 \"w\" uint8 1x4x4x1 scale=0.5 zero=3 const=zeros\n"
+      "tensor 2 \"b\" uint8 1x4x4x1 scale=0.5 zero=3\n"
+      "inputs 0\noutputs 2\n"
+      "op 0 MINIMUM in=[0 1] out=[2]\n",
+      "graph \"pixels twice\"\n"
+      "tensor 0 \"a\" uint8 1x4x1x4x1 scale=0.5 zero=3\n"
+      "tensor 1 \"m\" int32 5 const=[1 1 2 1 1]\n"
+      "tensor 2 \"b\" uint8 1x4x2x4x1 scale=0.5 zero=3\n"
+      "inputs 0\noutputs 2\n"
+      "op 0 TILE in=[0 1] out=[2]\n",
+      "graph \"16x8\"\n"
+      "tensor 0 \"a\" int16 1x4x4x1 scale=0.5 zero=0\n"
+      "tensor 1 \"w\" int8 1x1x1x1 scale=0.5 zero=0 const=[1]\n"
+      "tensor 2 \"b\" int16 1x4x4x1 scale=0.5 zero=0\n"
+      "inputs 0\noutputs 2\n"
+      "op 0 CONV_2D in=[0 1] out=[2]\n"};
   for (const char* text : networks) {
     const auto graph = ir::parse(text);
     ASSERT_TRUE(graph.ok()) << graph.error().message;
@@ -173,7 +174,7 @@ TEST(Remedies, OfRareNetworks) {
   }
 }
 
-// What the operation is says what helps: 8 bits first, and nothing that is the same operation by another name.
+// The remedy depends on the operation: quantization first, and no operation that is the same one under another name.
 TEST(Remedies, OfAnOperationThatNoChipHas) {
   const char* const kImage = "scale=0.5 zero=0";
   struct Case {
@@ -205,15 +206,15 @@ TEST(Remedies, OfAnOperationThatNoChipHas) {
   }
 }
 
-// After the others: a row that answers nothing is not known to be right.
+// Runs last: checks that each row answered a refusal of the other tests.
 TEST(Remedies, XEachRowIsAnAnswer) {
   const auto& tests = *testing::UnitTest::GetInstance();
   if (tests.test_to_run_count() < tests.total_test_count()) GTEST_SKIP() << "some of the others were left out";
   if (from_environment("SKILLET_RANDOM_GRAPHS_FIRST", 1) != 1)
     GTEST_SKIP() << "others were drawn than those that meet all";
-  // Told where a graph meets no compiler, or one that fails: device, take_all and report of compile_test and
-  // offload_test; numbers that no converter writes; `fix` where a delegate takes less than the compiler; of programs of
-  // Vela's that do not fit: the tests of Ethos-U.
+  // Remedies of other tests: device, take_all and report where a graph meets no compiler, or one that fails
+  // (compile_test, offload_test); numbers that no converter writes; `fix` where a delegate takes less than the
+  // compiler; Vela's programs that do not fit (the tests of Ethos-U).
   const std::set<Remedy> elsewhere = {Remedy::device, Remedy::take_all, Remedy::report, Remedy::fix,
                                       Remedy::vendor_compiler};
   for (size_t i = 0; i < npu::kRemedyTexts.size(); ++i) {

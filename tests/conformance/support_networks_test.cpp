@@ -1,5 +1,5 @@
-// The networks of docs/support.md on simulated chips, whatever passes make of them: each layer on the NPU is within the
-// driver's tolerance of the CPU kernel on the same inputs, and the whole network is close to the CPU's.
+// The networks of docs/support.md on simulated chips, after the passes: each layer on the NPU is within the driver's
+// tolerance of the CPU kernel on the same inputs, and the whole network is close to the CPU's.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ int difference(uint8_t a, uint8_t b, bool is_signed) {
   return is_signed ? std::abs(static_cast<int8_t>(a) - static_cast<int8_t>(b)) : std::abs(int{a} - int{b});
 }
 
-// Empty: all is well. `ran`: whether the NPU did any of it.
+// Returns "" or the fault. `ran`: whether the NPU computed any part.
 std::string judge(const ir::Graph& graph, const runtime::Target& target, std::mt19937& random, bool& ran) {
   auto session = runtime::Session::create(graph, target, {.allow_fallback = false, .keep_intermediates = true});
   if (!session.ok()) return session.error().message;

@@ -1,7 +1,7 @@
-// Whatever the driver says it can run: it compiles (proven and tuned), alone and between other ops, the CPU has a
-// kernel for it, and the simulated chip's result is within the tolerance that the driver states. Random single ops with
-// sizes, scales, zero points and attributes at and around every limit.
-// SKILLET_PROPERTY_CASES sets how many (default 60).
+// Every operation that the driver reports as supported compiles (proven and tuned), alone and between other ops; the
+// CPU has a kernel for it; and the simulated chip's result is within the driver's stated tolerance. Random single ops
+// with sizes, scales, zero points and attributes at and around every limit. SKILLET_PROPERTY_CASES: number of cases
+// (default 60).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ Bytes input_bytes(size_t count, std::mt19937& random) {
   return bytes;
 }
 
-// Empty when all is well with the op on the chip, else what is wrong.
+// Returns "" if the op is right on the chip, else the fault.
 std::string judge_on_chip(const Case& one, npu::Tuning tuning, const runtime::Target& target, std::mt19937& random) {
   auto session = runtime::Session::create(
       one.graph, target, {.compile = {.tuning = tuning}, .allow_fallback = false, .keep_intermediates = true});
@@ -50,13 +50,13 @@ std::string judge_on_chip(const Case& one, npu::Tuning tuning, const runtime::Ta
   const ir::TensorId output = one.graph.op(one.op).outputs[0];
   for (const runtime::LayerDiff& diff : *diffs) {
     const ir::Graph& graph = (*session)->graph();
-    // Passes number operations anew; one that changes nothing is not there.
+    // Passes renumber operations, and remove one that changes nothing.
     compared |= (diff.tensor == output || diff.op == one.op) && diff.compared;
     if (diff.compared && diff.max_abs_diff > npu::steps_off(*target.driver, target.chip, graph, diff.op))
       return fmt::format("{}: {} of {} elements differ, by up to {}", ir::describe_op(graph, diff.op), diff.differing,
                          diff.elems, diff.max_abs_diff);
   }
-  // supports() answers for one operation; what a whole model may take in constants is decided later.
+  // supports() checks one operation; the limit on a whole model's constants is checked later.
   const bool is_too_large = std::ranges::any_of((*session)->report().ops, [](const auto& op) {
     return op.reason.find("bytes of constants may ask for") != std::string::npos;
   });
@@ -85,13 +85,13 @@ std::string judge(uint32_t seed, const runtime::Target& target, std::map<OpKind,
   return "";
 }
 
-// Kinds that a chip takes at all.
+// Returns whether the chip takes any operation of the kind.
 bool is_known(std::string_view chip, OpKind kind) {
   if (chip == "rk3588") return kind != OpKind::transpose;
   return kind != OpKind::sub || chip == "imx8mp";
 }
 
-// Of those it takes more than so many are met: reshaping that keeps channels is rare here.
+// For known kinds, more cases than this must be taken: a reshape that keeps channels is rare here.
 int least_taken(std::string_view chip, OpKind kind) { return chip == "rk3588" && kind == OpKind::reshape ? 0 : 5; }
 
 class SupportProperty : public testing::TestWithParam<const char*> {};  // a simulated chip
@@ -114,7 +114,7 @@ TEST_P(SupportProperty, WhatIsTakenCompilesAndIsWithinTolerance) {
   for (const OpKind kind : kinds_of(target->chip)) {
     std::printf("%-18s %5d taken %5d refused\n", std::string(ir::op_kind_name(kind)).c_str(), counts[kind].taken,
                 counts[kind].refused);
-    // Else the test looks at one side of the limits only.
+    // With fewer, the test covers only one side of the limits.
     if (failures == 0 && count >= 4000) {
       EXPECT_EQ(counts[kind].taken > least_taken(GetParam(), kind), is_known(GetParam(), kind))
           << ir::op_kind_name(kind);

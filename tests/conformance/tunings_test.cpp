@@ -1,6 +1,6 @@
-// Tunings differ in jobs, not in results: random graphs, compiled by each tuning for a simulated chip, give the same
-// bits. Only the switches that say so may change results; with those turned on, `recorded` is no exception.
-// SKILLET_RANDOM_GRAPHS sets how many graphs (default 150 per chip), SKILLET_RANDOM_GRAPHS_FIRST the first seed.
+// Tunings change jobs, not results: random graphs, compiled by each tuning for a simulated chip, give the same bits.
+// Only the switches that state so may change results; with those turned on, `recorded` gives the same bits too.
+// SKILLET_RANDOM_GRAPHS: number of graphs (default 150 per chip); SKILLET_RANDOM_GRAPHS_FIRST: first seed.
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ Result<Outputs> run(const ir::Graph& graph, const runtime::Target& target, const
   return session->run(spans);
 }
 
-// `recorded`, with what it refuses and passes write, and with the switches that are named.
+// `recorded` with the switches that `is_on` selects, and with sign changes, which it refuses and passes rewrite.
 npu::CompileOptions recorded_with(const npu::Driver& driver, auto&& is_on) {
   npu::CompileOptions options{.tuning = npu::Tuning::recorded};
   for (const npu::TuningSwitch& row : driver.switches()) {
@@ -33,8 +33,8 @@ npu::CompileOptions recorded_with(const npu::Driver& driver, auto&& is_on) {
   return options;
 }
 
-// As passes leave it, which `recorded` has none of: the tunings are to give the same bits for the same operations. So
-// without what is within a step only.
+// Applies the exact passes, which `recorded` does not run: the tunings must give the same bits for the same operations.
+// Leaves out passes whose results are only within a step.
 ir::Graph rewritten(ir::Graph graph, const runtime::Target& target) {
   std::vector<passes::Rewrite> rewrites;
   passes::Target how{.driver = target.driver, .chip = target.chip, .per_channel = npu::PerChannel::strict};
@@ -53,7 +53,7 @@ class Tunings : public testing::TestWithParam<const char*> {
     ASSERT_TRUE(target.ok()) << target.error().message;
     target_ = *target;
   }
-  // Nothing where the run fails: a failure of the test, unless the tuning copies faults.
+  // Returns nothing where the run fails, which fails the test unless the tuning copies faults.
   Outputs outputs(uint32_t seed, npu::CompileOptions options, bool may_fail = false) {
     options.per_channel = npu::PerChannel::strict;
     ir::Graph graph = GraphMaker(seed).make();
@@ -87,12 +87,12 @@ TEST_P(Tunings, GiveTheSameBits) {
     EXPECT_TRUE(outputs(seed, same) == proven) << "recorded with the switches that change results" << at;
     others += outputs(seed, bytes, true) != proven;  // faults of the recorded driver end some jobs, too
   }
-  // What is recorded of int8 on V7 is wrong throughout.
+  // Recorded int8 programs of V7 are wrong throughout.
   std::printf("%u graphs: recorded, with int8 made unsigned, gives other bits in %u of them\n", count, others);
   EXPECT_LE(others, count / 4) << "rows of other results are exceptions";
 }
 
-// Parts of an operation run at the same time, on as many cores: in whichever order, the bits are the same.
+// The parts of an operation run in parallel, on several cores: the bits do not depend on their order.
 TEST_P(Tunings, AnyOrderOfJobsGivesTheSameBits) {
   for (const char* order : {"0", "2", "3"}) {
     ASSERT_EQ(setenv("SKILLET_SIM_SEED", order, 1), 0);
@@ -110,7 +110,7 @@ TEST_P(Tunings, AnyOrderOfJobsGivesTheSameBits) {
   }
 }
 
-// Filters of more bytes than the chip keeps of them, for each number of kernels that has a way to part them.
+// Filters larger than the chip's memory for them, for each number of kernels with a way to divide them.
 TEST_P(Tunings, FiltersThatDoNotFitTheChipGiveTheSameBits) {
   for (const auto& [kernels, channels] : {std::pair{1024, 600}, {512, 1200}, {256, 2400}, {160, 3600}, {64, 9000}}) {
     auto graph = ir::parse(fmt::format(R"(graph ""
@@ -137,8 +137,8 @@ op 0 CONV_2D in=[0 1 -] out=[2]
   }
 }
 
-// Switches that no tuning has on are open questions: in all combinations, programs compile, and run under the same
-// assumptions. What they do not concern they leave alone.
+// Switches that no tuning turns on are open questions: in all combinations, programs compile, run under the same
+// assumptions, and give the same bits.
 TEST_P(Tunings, CombinationsOfOpenSwitchesGiveTheSameBits) {
   std::vector<std::string> open;
   for (const npu::TuningSwitch& row : target_.driver->switches()) {
@@ -167,7 +167,7 @@ TEST_P(Tunings, CombinationsOfOpenSwitchesGiveTheSameBits) {
   }
 }
 
-// The switches of coefficients are no empty words: read under another assumption, programs fault or give other bits.
+// The switches of coefficients have an effect: read under another assumption, programs fault or give other bits.
 TEST(OpenSwitches, AnotherAssumptionIsSeen) {
   const log::ScopedLevel level(log::Level::error);
   struct Row {
