@@ -135,38 +135,37 @@ TEST(Remedies, OfOperationsAroundLimits) {
 
 // Networks that no generator makes.
 TEST(Remedies, OfRareNetworks) {
-  const char* const networks[] = {
-      // Filters of few out of many channels: expanded to all channels they would be too large.
-      "graph \"groups\"\n"
-      "tensor 0 \"a\" uint8 1x1x1x4096 scale=0.5 zero=3\n"
-      "tensor 1 \"w\" uint8 8192x1x1x16 scale=0.5 zero=3 const=zeros\n"
-      "tensor 2 \"b\" uint8 1x1x1x8192 scale=0.5 zero=3\n"
-      "inputs 0\noutputs 2\n"
-      "op 0 CONV_2D in=[0 1] out=[2]\n",
-      "graph \"computed weights\"\n"
-      "tensor 0 \"a\" uint8 1x4x4x1 scale=0.5 zero=3\n"
-      "tensor 1 \"w\" uint8 1x1x1x1 scale=0.5 zero=3\n"
-      "tensor 2 \"b\" uint8 1x4x4x1 scale=0.5 zero=3\n"
-      "inputs 0 1\noutputs 2\n"
-      "op 0 CONV_2D in=[0 1] out=[2]\n",
-      "graph \"a bound\"\n"
-      "tensor 0 \"a\" uint8 1x4x4x1 scale=0.5 zero=3\n"
-      "tensor 1 \"w\" uint8 1x4x4x1 scale=0.5 zero=3 const=zeros\n"
-      "tensor 2 \"b\" uint8 1x4x4x1 scale=0.5 zero=3\n"
-      "inputs 0\noutputs 2\n"
-      "op 0 MINIMUM in=[0 1] out=[2]\n",
-      "graph \"pixels twice\"\n"
-      "tensor 0 \"a\" uint8 1x4x1x4x1 scale=0.5 zero=3\n"
-      "tensor 1 \"m\" int32 5 const=[1 1 2 1 1]\n"
-      "tensor 2 \"b\" uint8 1x4x2x4x1 scale=0.5 zero=3\n"
-      "inputs 0\noutputs 2\n"
-      "op 0 TILE in=[0 1] out=[2]\n",
-      "graph \"16x8\"\n"
-      "tensor 0 \"a\" int16 1x4x4x1 scale=0.5 zero=0\n"
-      "tensor 1 \"w\" int8 1x1x1x1 scale=0.5 zero=0 const=[1]\n"
-      "tensor 2 \"b\" int16 1x4x4x1 scale=0.5 zero=0\n"
-      "inputs 0\noutputs 2\n"
-      "op 0 CONV_2D in=[0 1] out=[2]\n"};
+  const char* const networks[] = {// Filters of few out of many channels: expanded to all, they would be too large.
+                                  "graph \"groups\"\n"
+                                  "tensor 0 \"a\" uint8 1x1x1x4096 scale=0.5 zero=3\n"
+                                  "tensor 1 \"w\" uint8 8192x1x1x16 scale=0.5 zero=3 const=zeros\n"
+                                  "tensor 2 \"b\" uint8 1x1x1x8192 scale=0.5 zero=3\n"
+                                  "inputs 0\noutputs 2\n"
+                                  "op 0 CONV_2D in=[0 1] out=[2]\n",
+                                  "graph \"computed weights\"\n"
+                                  "tensor 0 \"a\" uint8 1x4x4x1 scale=0.5 zero=3\n"
+                                  "tensor 1 \"w\" uint8 1x1x1x1 scale=0.5 zero=3\n"
+                                  "tensor 2 \"b\" uint8 1x4x4x1 scale=0.5 zero=3\n"
+                                  "inputs 0 1\noutputs 2\n"
+                                  "op 0 CONV_2D in=[0 1] out=[2]\n",
+                                  "graph \"a bound\"\n"
+                                  "tensor 0 \"a\" uint8 1x4x4x1 scale=0.5 zero=3\n"
+                                  "tensor 1 \"w\" uint8 1x4x4x1 scale=0.5 zero=3 const=zeros\n"
+                                  "tensor 2 \"b\" uint8 1x4x4x1 scale=0.5 zero=3\n"
+                                  "inputs 0\noutputs 2\n"
+                                  "op 0 MINIMUM in=[0 1] out=[2]\n",
+                                  "graph \"pixels twice\"\n"
+                                  "tensor 0 \"a\" uint8 1x4x1x4x1 scale=0.5 zero=3\n"
+                                  "tensor 1 \"m\" int32 5 const=[1 1 2 1 1]\n"
+                                  "tensor 2 \"b\" uint8 1x4x2x4x1 scale=0.5 zero=3\n"
+                                  "inputs 0\noutputs 2\n"
+                                  "op 0 TILE in=[0 1] out=[2]\n",
+                                  "graph \"16x8\"\n"
+                                  "tensor 0 \"a\" int16 1x4x4x1 scale=0.5 zero=0\n"
+                                  "tensor 1 \"w\" int8 1x1x1x1 scale=0.5 zero=0 const=[1]\n"
+                                  "tensor 2 \"b\" int16 1x4x4x1 scale=0.5 zero=0\n"
+                                  "inputs 0\noutputs 2\n"
+                                  "op 0 CONV_2D in=[0 1] out=[2]\n"};
   for (const char* text : networks) {
     const auto graph = ir::parse(text);
     ASSERT_TRUE(graph.ok()) << graph.error().message;

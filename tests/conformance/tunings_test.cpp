@@ -24,7 +24,7 @@ Result<Outputs> run(const ir::Graph& graph, const runtime::Target& target, const
   return session->run(spans);
 }
 
-// `recorded` with the switches that `is_on` selects, and with sign changes, which it refuses and passes rewrite.
+// `recorded` with the switches that `is_on` selects, and with sign changes, which it refuses and passes insert.
 npu::CompileOptions recorded_with(const npu::Driver& driver, auto&& is_on) {
   npu::CompileOptions options{.tuning = npu::Tuning::recorded};
   for (const npu::TuningSwitch& row : driver.switches()) {

@@ -1,4 +1,4 @@
-// What the client of etnaviv, its recorder and its replayer ask of the kernel, call by call.
+// The calls that the client of etnaviv, its recorder and its replayer make to the kernel, one by one.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -50,7 +50,7 @@ std::string describe(unsigned long request, const void* argument) {
   }
 }
 
-// A device on logged calls, over a node with these faults.
+// A device whose calls are logged, over a node with these faults.
 struct Logged {
   explicit Logged(const std::string& faults = "")
       : node(faults), calls(std::make_shared<LoggedCalls>(node.calls(), describe)) {
@@ -101,7 +101,7 @@ TEST(EtnavivCalls, OfALifeOfBuffersAndJobs) {
   EXPECT_TRUE(a.calls->mapped.empty() && a.calls->open_files.empty());
 }
 
-// The oldest fences first: each has the kernel's number of its own submission.
+// Waits for the oldest fences first, each by the kernel's number for its submission.
 TEST(EtnavivCalls, WaitForTheRightSubmission) {
   Logged a;
   const kernels::JobId job = a.job(a.device->alloc(16).value());
@@ -147,7 +147,7 @@ TEST(EtnavivCalls, RefuseStrangers) {
   EXPECT_EQ(a.calls->take(), "") << "the kernel is not asked";
 }
 
-// Each call that fails, what the client then undoes, and that it can be made again.
+// Each call that may fail, what the client undoes after it, and that a retry succeeds.
 TEST(EtnavivCalls, FailOnceAndThenWork) {
   struct Row {
     const char* fault;
@@ -190,7 +190,7 @@ TEST(EtnavivCalls, FailOnceAndThenWork) {
   }
 }
 
-// No address is left for memory of others: it is given back.
+// No address is left for imported memory: the client closes it again.
 TEST(EtnavivCalls, ImportNeedsAnAddress) {
   Logged a;
   const int fd = ::memfd_create("camera", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -204,7 +204,7 @@ TEST(EtnavivCalls, ImportNeedsAnAddress) {
   ::close(fd);
 }
 
-// So many fences at most are kept: then the kernel is asked which are done.
+// The number of fences kept is limited: beyond it the client asks the kernel which are done.
 TEST(EtnavivCalls, FencesAreKeptWithinALimit) {
   Logged a;
   const kernels::JobId job = a.job(a.device->alloc(16).value());
@@ -275,8 +275,8 @@ TEST(EtnavivRecorder, ReadsWhatIsListedAndGivesItBack) {
   EXPECT_TRUE(a.calls->mapped.empty() && a.calls->open_files.empty());
 }
 
-// A buffer that cannot be waited for or mapped is recorded without its contents, and nothing is ended that was not
-// begun.
+// A buffer that cannot be waited for or mapped is recorded without its contents, and no access is ended that did not
+// begin.
 TEST(EtnavivRecorder, DoesWithoutWhatItCannotRead) {
   for (const char* fault : {"gem_cpu_prep:1:EBUSY", "gem_info:1:EIO", "mmap:1:ENOMEM"}) {
     Recorded a(fault);
@@ -292,7 +292,7 @@ TEST(EtnavivRecorder, DoesWithoutWhatItCannotRead) {
   }
 }
 
-// A job that failed was taken; one that was refused was not.
+// Records a job that the kernel accepted and that failed, but not one that it refused.
 TEST(EtnavivRecorder, KeepsJobsThatTheKernelTook) {
   for (const auto& [fault, count] : {std::pair{"submit:1:EIO", 1U}, {"submit:1:EINVAL", 0U}, {"submit:1:ENOMEM", 0U}}) {
     Recorded a(fault);
@@ -304,7 +304,7 @@ TEST(EtnavivRecorder, KeepsJobsThatTheKernelTook) {
   }
 }
 
-// Calls of another program, which may be anything.
+// Calls of another program, in any order and with any arguments.
 TEST(EtnavivRecorder, TakesCallsAsTheyCome) {
   Recorded a;
   const kernels::SyscallsRef calls = kernels::record(a.core, a.calls, a.capture);
@@ -341,7 +341,7 @@ TEST(EtnavivRecorder, TakesCallsAsTheyCome) {
   EXPECT_EQ(calls->ioctl(fd, abi::kGemSubmit, &submit), -EINVAL);
   EXPECT_EQ(a.capture.submissions.size(), 1u) << "what the kernel refuses is taken back";
   bos[1].flags = 3;
-  submit.flags = 0;  // the kernel gives the addresses: they are not in the call
+  submit.flags = 0;  // the kernel chooses the addresses, so the call does not contain them
   const int other = calls->open(kNode);
   EXPECT_EQ(calls->ioctl(other, abi::kGemNew, &made), 0);
   submit.nr_bos = 1;
@@ -355,7 +355,7 @@ TEST(EtnavivRecorder, TakesCallsAsTheyCome) {
   ::close(memory);
 }
 
-// As kernels take them: what a program of an older header does not pass is 0.
+// As in the kernel, fields that a program built with an older header does not pass are 0.
 TEST(EtnavivRecorder, TakesArgumentsOfOlderPrograms) {
   Recorded a;
   const kernels::SyscallsRef calls = kernels::record(a.core, a.calls, a.capture);

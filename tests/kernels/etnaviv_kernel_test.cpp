@@ -1,4 +1,4 @@
-// The rules of the kernel's driver of etnaviv, as its stand-in keeps them: what it takes, and the errno of what it
+// The rules of the etnaviv kernel driver as its emulation follows them: what it accepts, and the errno of what it
 // refuses.
 #include <gtest/gtest.h>
 
@@ -154,7 +154,7 @@ TEST_F(KernelOfEtnaviv, ChecksSubmissions) {
   EXPECT_EQ(submit({{.flags = 0}, {{3, one, 0}}, {{.submit_offset = 8}, {.submit_offset = 4}}}), -EINVAL);
 }
 
-// A stock kernel follows a NULL pointer: the process ends with a line that names the call.
+// A stock kernel dereferences a NULL pointer here: the process ends with a line that names the call.
 TEST(KernelOfEtnavivMisuse, PunishesTheUseOfEmptyBuffers) {
   const auto use = [](bool prepares) {
     KernelNode node;
@@ -173,7 +173,7 @@ TEST(KernelOfEtnavivMisuse, PunishesTheUseOfEmptyBuffers) {
   EXPECT_DEATH(use(false), "submit: handle 1 is empty");
 }
 
-// What is closed gives its address back to the file.
+// Closed buffers return their addresses to the file.
 TEST_F(KernelOfEtnaviv, GivesAddressesOfClosedBuffersAgain) {
   for (int i = 0; i < 3; ++i) {
     const uint32_t handle = buffer(4096);

@@ -1,4 +1,4 @@
-// The client of etnaviv against the stand-in for it, in this process.
+// The client of etnaviv against the emulated kernel driver, in this process.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -51,7 +51,7 @@ outputs 1
 op 0 RELU in=[0] out=[1]
 )";
 
-// One line says that nothing runs on such a chip, and what is assumed about it.
+// Without allow_unproven nothing runs on such a chip; one message names the assumptions.
 TEST(EtnavivFind, ChipsUnderAssumptionsNeedAllowUnproven) {
   const KernelNode node("", {"s905d3"});
   const auto target = node.target();
@@ -68,7 +68,7 @@ TEST(EtnavivFind, ChipsUnderAssumptionsNeedAllowUnproven) {
   }
 }
 
-// The i.MX 8M Plus has a 3D and a 2D GPU behind the same node: whatever the NPU's place, jobs and waits go there.
+// The i.MX 8M Plus has a 3D and a 2D GPU behind the same node: jobs and waits go to the NPU, whatever its number is.
 TEST(EtnavivFind, JobsGoToThePipeOfTheNpu) {
   const auto graph = ir::parse(kRelu);
   ASSERT_TRUE(graph.ok()) << graph.error().message;
@@ -76,7 +76,7 @@ TEST(EtnavivFind, JobsGoToThePipeOfTheNpu) {
     std::vector<std::string> cores(3, "gpu");
     cores[place] = "imx8mp";
     KernelNode node("", cores);
-    static std::set<uint32_t> pipes;  // what a plain function can reach
+    static std::set<uint32_t> pipes;  // static, so that a plain function can reach it
     pipes.clear();
     node.spy().edits[abi::kGemSubmit] = [](void* args) { pipes.insert(static_cast<abi::GemSubmit*>(args)->pipe); };
     node.spy().edits[abi::kWaitFence] = [](void* args) { pipes.insert(static_cast<abi::WaitFence*>(args)->pipe); };
@@ -216,7 +216,7 @@ TEST(Etnaviv, PreparesJobsOnceAndSubmitsSeveral) {
   EXPECT_NE(device->submit({&first, 1}).error().message.find("job 'j': "), std::string::npos);
 }
 
-// What a caller can act on: whether to wait, to free something, to ask for permission, or to go to the CPU for good.
+// The codes let a caller decide whether to wait, to free memory, to ask for permission, or to use the CPU permanently.
 TEST(Etnaviv, EachFailureHasItsCode) {
   constexpr std::pair<const char*, ErrorCode> kRows[] = {
       {"ENOMEM", ErrorCode::io},       {"ENODEV", ErrorCode::device},
@@ -226,7 +226,7 @@ TEST(Etnaviv, EachFailureHasItsCode) {
       {"EBUSY", ErrorCode::device},    {"ENOSPC", ErrorCode::out_of_range},
       {"EMFILE", ErrorCode::io},       {"ENFILE", ErrorCode::io},
       {"ENOENT", ErrorCode::io},       {"ENOTTY", ErrorCode::unsupported},
-      {"EFAULT", ErrorCode::internal}, {"ERANGE", ErrorCode::io}};  // of no row
+      {"EFAULT", ErrorCode::internal}, {"ERANGE", ErrorCode::io}};  // has no row of its own
   for (const auto& [name, code] : kRows) {
     const KernelNode node(fmt::format("gem_new:1:{}", name));
     const auto failed = open(node)->alloc(10);
@@ -242,7 +242,7 @@ TEST(Etnaviv, SurvivesSignals) {
   EXPECT_EQ(node.spy().calls[abi::kGemNew], 7);
 }
 
-// A call that never gets through is waited for once, not each time.
+// The wait for calls that always fail with EINTR happens once, not for each call.
 TEST(Etnaviv, WaitsOnceForWhatNeverComes) {
   KernelNode node("gem_new:*:EINTR");
   const auto device = open(node);
@@ -251,7 +251,7 @@ TEST(Etnaviv, WaitsOnceForWhatNeverComes) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
 }
 
-// Freeing asks once, without patience, whether the last job of a buffer is done.
+// Freeing checks once, without waiting, whether the last job of a buffer is done.
 TEST(Etnaviv, FreesWithoutWaiting) {
   KernelNode node("submit:1:hang,wait_fence:*:EINTR");
   const auto device = open(node);
@@ -270,7 +270,7 @@ TEST(Etnaviv, AccessesSayWhetherTheyWrite) {
   KernelNode node;
   const auto device = open(node);
   const kernels::Handle handle = device->alloc(64).value();
-  static std::vector<uint32_t> asked;  // what a plain function can reach
+  static std::vector<uint32_t> asked;  // static, so that a plain function can reach it
   asked.clear();
   node.spy().edits[abi::kGemCpuPrep] = [](void* args) { asked.push_back(static_cast<abi::GemCpuPrep*>(args)->op); };
   for (const bool write : {false, true}) {
@@ -312,7 +312,7 @@ TEST(Etnaviv, SharesBuffers) {
   EXPECT_EQ(device->map(*imported).value().size(), 8192u);
   EXPECT_EQ(device->map(*imported).value()[5000], 'x');
 
-  // Imported again while its last job runs: the handle lives on.
+  // Imported again while its last job runs: the handle stays valid.
   const std::vector<uint32_t> stream(8, 0);
   const kernels::JobBuffer use{*imported, true, false};
   ASSERT_TRUE(submit(*device, stream, {&use, 1}).ok());

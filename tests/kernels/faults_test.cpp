@@ -1,5 +1,5 @@
-// Each kernel call failing in each way, under a whole session: the result is right (the CPU stands in) or the error
-// says what was tried and what to do. Nothing hangs, nothing crashes.
+// Each kernel call failing in each way, under a whole session: the result is right (on the CPU if necessary), or the
+// error names what was tried and what to do. Nothing hangs or crashes.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -17,10 +17,10 @@ namespace {
 
 const std::string kCase = skillet::in_tree("tests/captures/a311d_conv1x1_relu6_u8/");
 
-// What the outside sees of one run.
+// The visible outcome of one run.
 struct Outcome {
   std::string kind;  // "npu", "cpu", "error"
-  std::string text;  // of the error, or why the CPU stood in
+  std::string text;  // the error, or the reason for using the CPU
 };
 
 Bytes file(const std::string& name) {
@@ -36,7 +36,7 @@ int largest_difference(std::span<const uint8_t> a, std::span<const uint8_t> b) {
   return largest;
 }
 
-// Runs the model twice; the chip rounds in its own way, at most one step from the reference.
+// Runs the model twice; the chip rounds differently, by at most one step from the reference.
 Outcome run_model(const KernelNode& node, bool allow_fallback, std::optional<std::chrono::milliseconds> timeout = {}) {
   static const Bytes input = file("input_0.bin"), expected = file("output_0.bin");
   auto target = node.target();
@@ -60,8 +60,8 @@ Outcome run_model(const KernelNode& node, bool allow_fallback, std::optional<std
 
 struct Call {
   const char* name;      // as in a FaultPlan
-  int first;             // the first that fails
-  const char* expected;  // "error": of opening; "cpu"; "npu": the result does not depend on it
+  int first;             // the first call that fails
+  const char* expected;  // "error": when opening; "cpu"; "npu": the result does not depend on the call
 };
 const Call kCalls[] = {
     {"open", 1, "error"},       {"version", 1, "error"},    {"get_param", 1, "error"},
@@ -102,7 +102,7 @@ TEST(Faults, EachCallInEachWay) {
 
 TEST(Faults, InterruptedCallsAreRepeated) {
   for (const Call& call : kCalls) {
-    if (call.name == std::string("mmap")) continue;  // is not interrupted
+    if (call.name == std::string("mmap")) continue;  // never interrupted
     for (const char* name : {"EINTR", "EAGAIN"}) {
       const std::string faults = fmt::format("{}:{}-{}:{}", call.name, call.first, call.first + 4, name);
       const Outcome outcome = run_model(KernelNode(faults), false);
@@ -110,9 +110,9 @@ TEST(Faults, InterruptedCallsAreRepeated) {
       EXPECT_EQ(outcome.kind, "npu") << faults << ": " << outcome.text;
     }
   }
-  // Until the kernel has released the buffers of jobs that are done.
+  // ENOSPC until the kernel has released the buffers of finished jobs.
   EXPECT_EQ(run_model(KernelNode("submit:2-12:ENOSPC"), false).kind, "npu");
-  // No moment is too far away.
+  // Also with the longest timeouts.
   for (const auto timeout : {std::chrono::milliseconds::max(), std::chrono::milliseconds(INT64_MAX / 1'000'000)})
     EXPECT_EQ(run_model(KernelNode("wait_fence:1-12:EINTR"), false, timeout).kind, "npu") << timeout.count();
   const Outcome outcome = run_model(KernelNode("submit:2-*:EAGAIN"), true);
@@ -141,10 +141,10 @@ TEST(Faults, HungAndResetJobsAreNoticed) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
 }
 
-// Tensors in shared buffers, in place on a kernel device; lost jobs are noticed there too.
+// Tensors in shared buffers, used in place on a kernel device; lost jobs are noticed there too.
 TEST(Shared, TensorsInPlace) {
-  // The first job is the set-up, which comes again after a lost job. Of the runs, the third loses its job once, the
-  // fourth for good.
+  // The first job is the set-up, which is repeated after a lost job. The third run loses its job once, the fourth
+  // permanently.
   const KernelNode node("submit:4:reset,submit:7-*:reset");
   auto target = node.target();
   ASSERT_TRUE(target.ok());

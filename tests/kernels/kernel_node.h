@@ -1,5 +1,5 @@
-// KernelNode: a node of the stand-in for etnaviv in this process, with what the tests of its client want to see and to
-// spoil: calls are counted, and some answers can be changed.
+// KernelNode: a node of the emulated etnaviv kernel driver in this process, with what the tests of its client observe
+// and disturb: calls are counted, and some answers can be changed.
 // Called by the tests of kernels/etnaviv/client and of sessions on it.
 // Must not know: how the device under test is written.
 #pragma once
@@ -20,7 +20,7 @@ namespace skillet::testing {
 namespace abi = ::skillet::kernels::etnaviv;
 namespace drm = ::skillet::kernels::drm;
 
-// What a call with this number answers, changed on the way back.
+// Changes the answer of a call before the client gets it.
 using Edit = void (*)(void* argument);
 
 class SpiedCalls final : public kernels::Syscalls {
@@ -62,8 +62,8 @@ inline constexpr const char* kNode = "/dev/dri/renderD130";
 
 class KernelNode {
  public:
-  // Its cores in order: NPUs by their names, "gpu" for one that takes no job; `faults` as for fake::FaultPlan. Jobs
-  // that fault are reset, as on hardware.
+  // `chips`: the node's cores in order, NPUs by their names, "gpu" for a core that takes no jobs; `faults` as for
+  // fake::FaultPlan. Jobs that fault are reset, as on hardware.
   explicit KernelNode(const std::string& faults = "", const std::vector<std::string>& chips = {"a311d"}) {
     auto plan = fake::FaultPlan::parse(faults);
     fake::Options options{.faults = std::move(plan).value(), .is_own_process = true};

@@ -1,4 +1,4 @@
-// LoggedCalls: what a client asks of a kernel, call by call as text, and what it has not given back yet.
+// LoggedCalls: the calls of a client to a kernel, each as text, and the objects that it has not released yet.
 // Called by the tests of the clients in kernels/<kernel>/client/.
 // Must not know: any single kernel driver.
 #pragma once
@@ -18,7 +18,7 @@
 
 namespace skillet::testing {
 
-// Seconds from now to a moment of CLOCK_MONOTONIC, rounded; more than a day is "far".
+// Seconds from now to a CLOCK_MONOTONIC time, rounded; "far" for more than a day.
 inline std::string seconds_until(int64_t seconds, int64_t nanoseconds) {
   if (seconds == 0 && nanoseconds == 0) return "0";
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
@@ -30,7 +30,7 @@ inline std::string seconds_until(int64_t seconds, int64_t nanoseconds) {
 
 class LoggedCalls final : public kernels::Syscalls {
  public:
-  // The text of a call after it was made; empty: no line.
+  // Returns the text of a call after it was made; empty: no line.
   using Describe = std::function<std::string(unsigned long request, const void* argument)>;
 
   LoggedCalls(kernels::SyscallsRef below, Describe describe)
@@ -77,11 +77,11 @@ class LoggedCalls final : public kernels::Syscalls {
   std::string reason() const override { return below_->reason(); }
   bool loses_jobs() const override { return below_->loses_jobs(); }
 
-  // The lines since the last time.
+  // Returns the lines since the last call of take().
   std::string take() { return std::exchange(log_, {}); }
 
   std::set<int> open_files;
-  std::chrono::nanoseconds paused{0};  // no line: how long depends on the host
+  std::chrono::nanoseconds paused{0};  // not logged, as it depends on the host
   std::multimap<uint8_t*, uint64_t> mapped;
 
  private:

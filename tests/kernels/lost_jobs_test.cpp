@@ -1,5 +1,5 @@
-// Jobs that a reset throws away: each job of small programs lost once, the core reset before it, and lost for good. The
-// results, intermediates included, are those of a healthy chip, or there is an error.
+// Jobs lost in a reset: in small programs, each job is lost once, or the core is reset before it, or it is lost
+// permanently. The results, including intermediates, equal those of a healthy chip, or there is an error.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -122,7 +122,7 @@ ir::Graph make_graph(const Network& network) {
   return std::move(graph).value();
 }
 
-// Operations that write pieces of one slot count as one.
+// Counts operations that write pieces of one slot once.
 size_t written_slots(const std::vector<vivante::Operation>& operations) {
   size_t count = 0;
   auto last = vivante::kNoSlot;
@@ -134,7 +134,7 @@ size_t written_slots(const std::vector<vivante::Operation>& operations) {
   return count;
 }
 
-// The operations of each slot are a job, or all of them are one.
+// The operations of each slot become a job, or all operations become one job.
 npu::Program compile(const ir::Graph& graph, size_t job_words = 0) {
   const auto& chip = *vivante::hw::find_chip("a311d");
   auto lowered = vivante::lower(chip, graph, {});
@@ -148,7 +148,7 @@ npu::Program compile(const ir::Graph& graph, size_t job_words = 0) {
 
 using Tensors = std::map<ir::TensorId, Bytes>;
 
-// A program on a device, with the host's memory for its tensors: its own, or shared with the device.
+// A program on a device, with memory for its tensors that the host owns or shares with the device.
 class Runner {
  public:
   Runner(const runtime::Target& target, const ir::Graph& graph, const npu::Program& program, bool is_shared)
@@ -161,7 +161,7 @@ class Runner {
     }
   }
 
-  // All tensors that the program has; the outputs as it gives them, and read again behind them.
+  // Returns all tensors of the program: the outputs as returned, and once more as read from the device.
   Result<Tensors> infer(uint8_t seed) {
     for (const auto& [id, bytes] : memory_) std::ranges::fill(bytes, uint8_t{0xcd});
     SplitMix64 random(seed);
@@ -214,10 +214,10 @@ class LostJobs : public ::testing::TestWithParam<std::tuple<Network, bool>> {
     for (uint8_t i = 0; i < kInferences; ++i) expected_.push_back(healthy.infer(i).value());
   }
   bool is_shared() const { return std::get<1>(GetParam()); }
-  // Submissions of a run without faults: the initialisation first.
+  // Submissions of a run without faults, including the initialisation.
   int submissions() const { return 1 + kInferences * static_cast<int>(program_.jobs.size()); }
 
-  // All inferences, each right; how many submissions that took.
+  // Runs all inferences, checks each result, and returns the number of submissions.
   int run(const std::string& faults) {
     KernelNode node(faults);
     Runner runner(node.target().value(), graph_, program_, is_shared());
@@ -268,7 +268,7 @@ TEST_P(LostJobs, LostAgainIsAnErrorAndNothingIsRead) {
   }
 }
 
-// What a submission does not list is not mapped: the program is refused, or its jobs fail.
+// A buffer that a submission does not list is not mapped: the program is refused, or its jobs fail.
 TEST_P(LostJobs, EachBufferOfAJobMustBeListed) {
   if (is_shared()) return;
   int run = 0;
@@ -304,10 +304,10 @@ INSTANTIATE_TEST_SUITE_P(Networks, LostJobs, ::testing::Combine(::testing::Value
                            return name + (std::get<1>(one.param) ? "_shared" : "");
                          });
 
-// A run that fails leaves a mark in the caller's memory, which the caller may write over before the next.
+// A failed run leaves a completion marker in the caller's memory, which the caller may overwrite before the next run.
 TEST(LostJob, IsNoticedAfterARunThatFailed) {
   const ir::Graph graph = make_graph(kNetworks[2]);
-  // The initialisation, a job; a job that fails; the initialisation again, a lost job; both once more.
+  // Submissions: initialisation, a job; a job that fails; initialisation again, a lost job; both once more.
   KernelNode node("submit:3:EIO,submit:5:reset");
   Runner runner(node.target().value(), graph, compile(graph), true);
   const auto expected = runner.infer(1).value();
@@ -319,7 +319,7 @@ TEST(LostJob, IsNoticedAfterARunThatFailed) {
   EXPECT_EQ(node.spy().calls[abi::kGemSubmit], 7);
 }
 
-// What a job writes it must list as written: no fence would say when it is there.
+// A job must list each buffer that it writes as written: otherwise no fence covers the data.
 TEST(LostJob, EachBufferThatAJobWritesMustBeListedAsWritten) {
   int run = 0;
   for (const Network& network : kNetworks) {
@@ -331,7 +331,7 @@ TEST(LostJob, EachBufferThatAJobWritesMustBeListedAsWritten) {
       if (!use.write) continue;
       use.read = true;
       use.write = false;
-      if (!npu::verify(program).ok()) continue;  // the job has its witness there
+      if (!npu::verify(program).ok()) continue;  // the job's completion marker is there
       SCOPED_TRACE(fmt::format("{}, buffer '{}'", network.what, program.buffers[use.buffer].name));
       ++run;
       const auto got = Runner(runtime::open_target("sim:a311d").value(), graph, program, false).infer(0);
@@ -343,7 +343,7 @@ TEST(LostJob, EachBufferThatAJobWritesMustBeListedAsWritten) {
   EXPECT_GT(run, 5);
 }
 
-// Marking and looking happen while the buffers are open anyway: one access an input and an output.
+// Markers are written and checked while the buffers are open anyway: one access per input and output.
 TEST(LostJob, WatchingAPartOfOneJobCostsNoCall) {
   for (const Network& network : kNetworks) {
     const ir::Graph graph = make_graph(network);
@@ -378,7 +378,7 @@ op 0 RELU in=[0] out=[1]
 )"});
 }
 
-// The mark of the run before is where the output was then.
+// The marker of the previous run is where the output was then.
 TEST(LostJob, IsNoticedWhenTheOutputLiesElsewhereThanBefore) {
   const ir::Graph graph = small_graph();
   Bytes in(336), own(336);
@@ -399,7 +399,7 @@ TEST(LostJob, IsNoticedWhenTheOutputLiesElsewhereThanBefore) {
   }
 }
 
-// The second run needs the input, so the first must not have written its output there.
+// The repeated run needs the input, so the lost one must not have overwritten it.
 TEST(LostJob, InAndOutInTheSameSharedBytes) {
   const ir::Graph graph = small_graph();
   Bytes expected(336);

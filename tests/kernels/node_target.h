@@ -1,4 +1,4 @@
-// target_at(): what a --device text that names a node would give, of a node of a fake kernel driver in this process.
+// target_at(): the target of a --device text that names a node, for a node of a fake kernel driver in this process.
 // Called by tests of clients and of sessions on them.
 // Must not know: which kernel driver it is.
 #pragma once

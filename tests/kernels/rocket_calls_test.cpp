@@ -1,4 +1,5 @@
-// What the client of rocket, its recorder and its replayer ask of the kernel, call by call; and the kernel's own rules.
+// The calls that the client of rocket, its recorder and its replayer make to the kernel, one by one; and the kernel's
+// rules.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -110,7 +111,7 @@ TEST_F(RocketCalls, OfALifeOfBuffersAndJobs) {
   EXPECT_TRUE(logged_->mapped.empty() && logged_->open_files.empty());
 }
 
-// Freed while a job may use it: closed with the first call after the job has ended, not before.
+// A buffer freed while a job may use it is closed with the first call after the job's end, not before.
 TEST_F(RocketCalls, CloseAfterTheLastJob) {
   open_logged("prep_bo:1-3:EBUSY");
   const kernels::Handle one = device_->alloc(16).value(), two = device_->alloc(16).value();
@@ -228,15 +229,15 @@ TEST_F(RocketCalls, AreRecordedAndReplayed) {
   EXPECT_EQ(replay->contents(one).value()[0], 42);
   EXPECT_EQ(replay->contents(two).value()[0], 41);
   EXPECT_FALSE(replay->contents(77).ok());
-  std::ranges::reverse(sent.buffers);  // whatever their order is
+  std::ranges::reverse(sent.buffers);  // in any order
   const auto reversed = kernels::open_replayer(core_, calls_).value()->run(sent);
   EXPECT_TRUE(reversed.ok()) << reversed.error().message;
-  for (capture::BufferSnapshot& buffer : sent.buffers) {  // not recorded: what is there stays
+  for (capture::BufferSnapshot& buffer : sent.buffers) {  // not recorded: keeps its contents
     if (buffer.handle == one) buffer.content = capture::Content::unknown;
   }
   ASSERT_TRUE(replay->run(sent).ok());
   EXPECT_EQ(replay->contents(one).value()[0], 44);
-  for (capture::BufferSnapshot& buffer : sent.buffers) {  // another size: a new file, the contents come along
+  for (capture::BufferSnapshot& buffer : sent.buffers) {  // another size: a new file, contents are copied
     if (buffer.handle == two) buffer.size_bytes = 24;
   }
   ASSERT_TRUE(replay->run(sent).ok());
@@ -280,7 +281,7 @@ TEST_F(RocketCalls, TheReplayerTellsTheKernelOfEachAccess) {
   auto replay = kernels::open_replayer(core_, logged_).value();
   ASSERT_TRUE(replay->run(recorded.submissions.at(0)).ok());
   EXPECT_EQ(logged_->take(),
-            "open\ncreate_bo 4096: 1 at 0x0\ngem_close 1\n"  // whether the file's first buffer is at 0
+            "open\ncreate_bo 4096: 1 at 0x0\ngem_close 1\n"  // checks whether the file's first buffer is at 0
             "create_bo 4096: 1 at 0x0\ncreate_bo 4096: 2 at 0x1000\ncreate_bo 4096: 3 at 0x2000\n"
             "create_bo 4096: 4 at 0x3000\nprep_bo 1, 5 s\nmmap 4096 at 0x100000000\nfini_bo 1\n"
             "prep_bo 2, 5 s\nmmap 4096 at 0x200000000\nfini_bo 2\nprep_bo 3, 5 s\n"
@@ -294,7 +295,7 @@ TEST_F(RocketCalls, TheReplayerTellsTheKernelOfEachAccess) {
             "create_bo 16384: 1 at 0x0\ngem_close 1\nclose\n");
 }
 
-// So many submissions at most are kept: then the kernel is asked whether the oldest is done.
+// The number of submissions kept is limited: beyond it the client asks the kernel whether the oldest is done.
 TEST_F(RocketCalls, SubmissionsAreKeptWithinALimit) {
   open_logged();
   const kernels::JobId job = copy_job(device_->alloc(16).value(), device_->alloc(16).value());
@@ -304,7 +305,7 @@ TEST_F(RocketCalls, SubmissionsAreKeptWithinALimit) {
   EXPECT_NE(logged_->take().find("prep_bo"), std::string::npos);
 }
 
-// The file goes all the same; what its job writes may come later, and is nobody's.
+// The file is closed anyway; the job may still write its output, which nothing reads.
 TEST_F(RocketCalls, ClosingSaysThatAJobStillRuns) {
   for (const bool fails : {false, true}) {
     open_logged(fails ? "prep_bo:*:EIO" : "");
@@ -378,8 +379,8 @@ TEST_F(RocketCalls, TheKernelRefuses) {
   EXPECT_EQ(calls_->close(fd), -EBADF);
 }
 
-// Each version of an out-of-tree kernel knows flags of its own, says no to what it does not know, and reports a job
-// that it does not take. Mainline looks at none of it.
+// Each version of an out-of-tree kernel has its own flags, refuses unknown ones, and reports a job that it does not
+// accept. Mainline ignores all of these.
 TEST_F(RocketCalls, OutOfTreeKernelsHaveVersions) {
   struct Longer {
     abi::SubmitJob job;
@@ -426,7 +427,7 @@ TEST_F(RocketCalls, OutOfTreeKernelsHaveVersions) {
   }
 }
 
-// The whole address space of a file, and not one page more.
+// Uses a file's whole address space; one page more fails.
 TEST_F(RocketCalls, TheKernelRunsOutOfAddresses) {
   start();
   const int fd = calls_->open(kNode);

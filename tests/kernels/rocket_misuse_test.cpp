@@ -1,5 +1,5 @@
-// What a stock kernel does not survive: the client of rocket does none of it, and the emulated kernel driver punishes
-// each.
+// Calls that crash a stock kernel: the client of rocket makes none of them, and the emulated kernel driver ends the
+// process on each.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,8 +19,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Calls of one device, with the moments that matter: the last fence that was waited for, and how long after it the file
-// was closed, with the time that the client let pass.
+// Records the calls of one device: when the last wait for a fence ended, how long after it the file was closed, and how
+// long the client paused.
 class TimedCalls final : public kernels::Syscalls {
  public:
   explicit TimedCalls(kernels::SyscallsRef below) : below_(std::move(below)) {}
@@ -64,7 +64,7 @@ class TimedCalls final : public kernels::Syscalls {
   std::chrono::nanoseconds paused_before_handles{0};  // the part of `paused` before the first handle was closed
   int handles = 0, open_handles = -1;                 // open_handles: when the file was closed
   std::atomic<bool> closing{false};
-  bool reuses_handles = false;  // a new buffer gets the handle that was closed last, as kernels do it
+  bool reuses_handles = false;  // a new buffer gets the handle closed last, as in the kernel
   std::optional<uint32_t> closed_handle;
 
  private:
@@ -94,7 +94,7 @@ TEST_F(RocketMisuse, AFileIsClosedLongAfterItsLastJobAndWithoutHandles) {
   EXPECT_EQ(timed_->open_handles, 0);
 }
 
-// A worker of the kernel may take longer than anybody expects; the fake ends the process where a file is closed before.
+// A kernel worker may take very long; the fake ends the process if the file is closed earlier.
 TEST_F(RocketMisuse, ClosesNoFileBeforeTheKernelHasReleasedItsBuffers) {
   release_time_ = milliseconds(400);
   start();
@@ -104,7 +104,7 @@ TEST_F(RocketMisuse, ClosesNoFileBeforeTheKernelHasReleasedItsBuffers) {
   device.reset();
 }
 
-// What is never released is not closed: the descriptor stays.
+// A file whose buffers are never released is not closed: the descriptor stays open.
 TEST_F(RocketMisuse, LeavesAFileOpenWhoseBuffersTheKernelKeeps) {
   release_time_ = std::chrono::minutes(1);
   start();
@@ -128,8 +128,8 @@ TEST_F(RocketMisuse, BuffersThatAreFreedWhileAJobRunsAreClosedToo) {
   EXPECT_EQ(timed_->open_handles, 0);
 }
 
-// Their end is not known, as each wait fails: the kernel's timeout of each has to pass before a handle is closed, and
-// the worker's time before the file is.
+// Each wait fails, so the end of the jobs is unknown: the kernel's timeout of each job must pass before a handle is
+// closed, and the worker's time before the file is closed.
 TEST_F(RocketMisuse, HandlesOfUnfinishedJobsAreClosedAfterTheKernelsTimeout) {
   for (const uint32_t jobs : {1U, 3U, 100U}) {
     auto device = open_timed("prep_bo:*:EIO");
@@ -166,8 +166,7 @@ TEST_F(RocketMisuse, ASubmissionThatFailedIsNotWaitedFor) {
   EXPECT_EQ(timed_->paused.count(), 0);
 }
 
-// Whatever fails, and wherever the client gives up: the kernel driver of these tests aborts at a close that comes
-// early.
+// Tries each fault at each place: the kernel driver of these tests aborts if a file or handle is closed too early.
 TEST_F(RocketMisuse, FilesAreClosedInOrderAfterEveryFault) {
   for (const char* call : {"create_bo", "mmap", "prep_bo", "fini_bo", "gem_close", "submit"}) {
     for (const char* place : {"1", "2", "3", "2-*", "*"}) {
@@ -198,7 +197,7 @@ TEST_F(RocketMisuse, FilesAreClosedInOrderAfterEveryFault) {
   }
 }
 
-// A thread frees a buffer of a job that another one is about to submit: its handle stays until the job has ended.
+// One thread frees a buffer of a job that another is about to submit: the handle stays open until the job has ended.
 TEST_F(RocketMisuse, NoHandleIsClosedBetweenTheCheckAndTheCall) {
   const auto device = open_timed();
   const Chain one = chain(*device, 20);
@@ -216,7 +215,7 @@ TEST_F(RocketMisuse, NoHandleIsClosedBetweenTheCheckAndTheCall) {
   EXPECT_TRUE(device->wait(*fence, milliseconds(5000)).ok());
 }
 
-// Its commands too, which no job lists; and where another buffer has the handle or the address of one that is gone.
+// Also for freed commands, which no job lists, and when another buffer has taken over the freed handle or address.
 TEST_F(RocketMisuse, AJobOfABufferThatIsGoneIsNotSubmitted) {
   for (const bool frees_commands : {false, true}) {
     const auto device = open_timed();
@@ -230,7 +229,7 @@ TEST_F(RocketMisuse, AJobOfABufferThatIsGoneIsNotSubmitted) {
   }
 }
 
-// Jobs and handles are the parent's.
+// Jobs and handles belong to the parent.
 TEST_F(RocketMisuse, AChildOfForkTouchesNothing) {
   start();
   const auto logged = std::make_shared<LoggedCalls>(
@@ -253,7 +252,7 @@ TEST_F(RocketMisuse, AChildOfForkTouchesNothing) {
   EXPECT_EQ(byte(*device, one, 100), 100);
 }
 
-// Nobody has waited for its job: exit() finds out that it has ended and gives the worker its time, no more.
+// No wait for its job was made: exit() notices that the job has ended and gives the worker its time, no more.
 TEST_F(RocketMisuse, TheEndOfAProcessWaitsAsLongAsItsJobs) {
   auto shortest = std::chrono::nanoseconds::max();
   for (int i = 0; i < 3; ++i) {
@@ -277,7 +276,7 @@ TEST_F(RocketMisuse, TheEndOfAProcessWaitsAsLongAsItsJobs) {
 
 // ---- the kernel ----
 
-// A program of its own, call by call.
+// A program that makes its own raw calls.
 struct Raw {
   std::shared_ptr<fake::InProcess> calls;
   int fd = -1;
@@ -326,7 +325,7 @@ const Misuse kMisuses[] = {
      }},
     {"file closed while .* of its jobs are queued or run: use after free",
      [](Raw& raw) {
-       for (int i = 0; i < 40; ++i) raw.submit();  // the last is not done at once, however slow this process is
+       for (int i = 0; i < 40; ++i) raw.submit();  // the last is not done at once, even in a slow process
        raw.calls->close(raw.fd);
      }},
     {"submit: regcmd_count of task 0 is 0: the array of tasks is freed twice",
@@ -355,7 +354,7 @@ const Misuse kMisuses[] = {
        abi::CreateBo other = raw.data;
        raw.calls->ioctl(raw.fd, abi::kCreateBo, &other);
        raw.job.out_bo_handles = reinterpret_cast<uintptr_t>(&other.handle);
-       raw.task.regcmd += 64;  // zeros: the chip waits for ever
+       raw.task.regcmd += 64;  // zeros: the chip stalls
        raw.submit();
        raw.close_data();
      }},
@@ -373,7 +372,7 @@ const Misuse kMisuses[] = {
 
 TEST_F(RocketMisuse, EachEndsTheProcessWithALineThatNamesIt) {
   GTEST_FLAG_SET(death_test_style, "fast");
-  release_time_ = std::chrono::minutes(1);  // a loaded host does not get there by itself
+  release_time_ = std::chrono::minutes(1);  // too long for a slow host to reach by itself
   for (const Misuse& one : kMisuses) {
     EXPECT_DEATH(
         {
@@ -385,7 +384,7 @@ TEST_F(RocketMisuse, EachEndsTheProcessWithALineThatNamesIt) {
   }
 }
 
-// The same calls on a kernel without the faults: a line, and no harm.
+// The same calls on a kernel without these bugs: only a message.
 TEST_F(RocketMisuse, EachIsOnlySaidWhereThatIsAskedFor) {
   on_misuse_ = fake::OnMisuse::report;
   release_time_ = std::chrono::minutes(1);
@@ -399,14 +398,14 @@ TEST_F(RocketMisuse, EachIsOnlySaidWhereThatIsAskedFor) {
   }
 }
 
-// Each may take as long as the kernel's timeout, one after the other: who waits for one of them closes too early.
+// Each job may take as long as the kernel's timeout, one after the other: waiting for only one of them is too short.
 TEST_F(RocketMisuse, EveryUnfinishedJobCounts) {
   GTEST_FLAG_SET(death_test_style, "fast");
   constexpr int kJobs = 3;
   const auto close_after = [&](std::chrono::milliseconds time) {
     start();
     Raw raw(calls_);
-    raw.task.regcmd += 64;  // zeros: the chip waits for ever
+    raw.task.regcmd += 64;  // zeros: the chip stalls
     for (int i = 0; i < kJobs; ++i) EXPECT_EQ(raw.submit(), 0);
     calls_->pause(time);
     return calls_->close(raw.fd);
@@ -416,7 +415,7 @@ TEST_F(RocketMisuse, EveryUnfinishedJobCounts) {
   EXPECT_EQ(close_after(kJobs * abi::kJobTimeout + release_time_), 0);
 }
 
-// The jobs of its parent and the time since are no concern of a child that has the same file.
+// A child with the same file is not affected by its parent's jobs and the time since.
 TEST_F(RocketMisuse, AChildOfForkMayCloseWhatItsParentUses) {
   for (const bool ends_first : {true, false}) {
     const auto kernel = fake::rocket::create(
@@ -426,7 +425,7 @@ TEST_F(RocketMisuse, AChildOfForkMayCloseWhatItsParentUses) {
     ASSERT_EQ(kernel->open(0, file), 0);
     abi::CreateBo data{.size = 4096, .handle = 0, .dma_address = 0, .offset = 0};
     ASSERT_EQ(file->ioctl(abi::kCreateBo, &data), 0);
-    // A command that is all zeros: the chip waits for ever, or it has done nothing when the kernel's time is over.
+    // A command that is all zeros: the chip stalls, or has done nothing when the kernel's timeout has passed.
     const abi::Task task{.regcmd = static_cast<uint32_t>(data.dma_address), .regcmd_count = 1};
     const abi::SubmitJob job = job_of(task, data);
     abi::Submit call{
@@ -451,7 +450,7 @@ TEST_F(RocketMisuse, AChildOfForkMayCloseWhatItsParentUses) {
   }
 }
 
-// Jobs that were waited for, and time: nothing is wrong with that.
+// After a wait for the jobs and a pause, closing is allowed.
 TEST_F(RocketMisuse, WhoWaitsIsNotPunished) {
   start();
   Raw raw(calls_);

@@ -1,4 +1,5 @@
-// Rocket: a node of the stand-in for rocket in this process, with a chip of the tests' own, and jobs for it.
+// Rocket: a node of the emulated rocket kernel driver in this process, with a chip defined by the tests, and jobs for
+// it.
 // Called by the tests of kernels/rocket/client.
 // Must not know: how the device under test is written.
 #pragma once
@@ -34,7 +35,8 @@ inline abi::SubmitJob job_of(const abi::Task& task, const abi::CreateBo& data) {
           .out_bo_handle_count = 1};
 }
 
-// A command is two addresses: the byte at the second becomes that at the first, and one more. Two zeros stall the chip.
+// A command is two addresses: it adds one to the byte at the second and stores it at the first. Two zeros stall the
+// chip.
 class Adder : public sim::Device {
  public:
   Adder(std::atomic<int>& most, std::vector<uint32_t>& resets, uint32_t cores)
@@ -95,7 +97,7 @@ class Rocket : public ::testing::Test {
     EXPECT_TRUE(device.ok()) << device.error().message;
     return std::move(device).value();
   }
-  // A buffer of two bytes that are added to each other in tasks of one command; `steps` tasks. Zero: one that stalls.
+  // A buffer whose bytes tasks of one command compute from one another; `steps` tasks. Zero: one task that stalls.
   struct Chain {
     kernels::Handle data = 0, commands = 0;
     kernels::JobId job = 0;
@@ -120,12 +122,12 @@ class Rocket : public ::testing::Test {
   }
 
   std::string chip_ = "adder";
-  // For tests of what the kernel does with calls that no client of ours makes.
+  // For tests of calls that our clients never make.
   fake::OnMisuse on_misuse_ = fake::OnMisuse::abort;
   std::chrono::milliseconds release_time_ = fake::Options().release_time;
   std::atomic<int> most_{0};       // jobs that ran at the same time
   std::optional<int> extensions_;  // see fake::Options
-  std::vector<uint32_t> resets_;   // of which cores, in order
+  std::vector<uint32_t> resets_;   // the core of each, in order
   std::shared_ptr<fake::InProcess> calls_;
 };
 

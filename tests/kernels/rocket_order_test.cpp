@@ -1,10 +1,10 @@
-// In which order the stand-in for rocket runs jobs, and what they may read.
+// The order in which the emulated rocket kernel driver runs jobs, and what they may read.
 #include "rocket_node.h"
 
 namespace skillet::testing {
 namespace {
 
-// Two jobs of one call: the second copies what the first writes, and says so or not.
+// Two jobs in one call: the second copies what the first writes, and lists it as read or not.
 Result<int> copy_twice(kernels::Device& device, bool lists_source) {
   std::vector<kernels::Handle> data;
   for (int i = 0; i < 3; ++i) data.push_back(device.alloc(64).value());
@@ -36,7 +36,7 @@ TEST_F(Rocket, InThisProcessAJobListsWhatAnotherStillWrites) {
   EXPECT_NE(forgotten.error().message.find("nothing orders them"), std::string::npos) << forgotten.error().message;
 }
 
-// What fences order runs in this order with any schedule; other jobs overtake with some.
+// Jobs ordered by fences run in that order with any schedule; other jobs overtake with some.
 TEST_F(Rocket, ASchedulePicksAmongJobsThatNoFenceOrders) {
   int overtaken = 0;
   for (uint32_t seed = 0; seed < 20; ++seed) {

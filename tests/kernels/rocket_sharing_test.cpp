@@ -1,10 +1,10 @@
-// Files that share the cores of the stand-in for rocket.
+// Files that share the cores of the emulated rocket kernel driver.
 #include "rocket_node.h"
 
 namespace skillet::testing {
 namespace {
 
-// One core, and a file that has it for long: another one's job does not wait for all of the first one's.
+// One core and a file that keeps it busy: another file's job does not wait for all of the first file's jobs.
 TEST_F(Rocket, ACoreGoesFromFileToFile) {
   start("", fake::OnFault::reset, 1);
   const auto busy = open(), late = open();
@@ -17,7 +17,7 @@ TEST_F(Rocket, ACoreGoesFromFileToFile) {
   EXPECT_EQ(byte(*busy, many, 10), 10);
 }
 
-// The others compute on.
+// The other cores go on computing.
 TEST_F(Rocket, OnlyTheCoreOfAStalledJobIsReset) {
   start();
   const auto first = open(), second = open();
@@ -29,7 +29,7 @@ TEST_F(Rocket, OnlyTheCoreOfAStalledJobIsReset) {
   EXPECT_EQ(byte(*first, fine, 100), 100);
 }
 
-// Of cores that have the same number of files, the first. A core is told by its reset.
+// Among cores with equally many files, the first. The reset of a core shows which one a job used.
 TEST_F(Rocket, AFileTakesTheCoreThatFewestOthersHave) {
   start("job:1:reset,job:3:reset,job:5:reset,job:8:reset");
   std::vector<std::unique_ptr<kernels::Device>> files;
@@ -54,7 +54,7 @@ TEST_F(Rocket, AFileTakesTheCoreThatFewestOthersHave) {
   for (const auto& [file, fence] : running) EXPECT_TRUE(file->wait(fence, milliseconds(60000)).ok());
 }
 
-// A job is thrown away with a reset, or comes after that of another process's.
+// A job is lost with a reset, or runs after a reset caused by another process's job.
 TEST_F(Rocket, ResetsThatAreAskedForHappen) {
   for (const auto& [fault, value] : {std::pair{"job:1:reset", 0}, {"job:1:reset_before", 2}}) {
     start(fault);
@@ -67,7 +67,7 @@ TEST_F(Rocket, ResetsThatAreAskedForHappen) {
   }
 }
 
-// Without another wait for the buffer.
+// One wait covers all jobs of a submission.
 TEST_F(Rocket, ASubmissionEndsWithTheLastOfItsJobs) {
   start();
   const auto device = open();
@@ -77,7 +77,7 @@ TEST_F(Rocket, ASubmissionEndsWithTheLastOfItsJobs) {
   EXPECT_EQ(device->map(longer.data).value()[40], 40);
 }
 
-// Of a chip whose cores spoil each other: a file that waits for one of its submissions keeps its turn for the other.
+// On a chip whose cores disturb each other, a file that waits for one submission keeps its turn for its other one.
 TEST_F(Rocket, ATurnLastsUntilNoJobIsLeft) {
   start("", fake::OnFault::reset, 2);
   const kernels::Core core{

@@ -1,4 +1,4 @@
-// The client of rocket against the stand-in for it, in this process, with a chip of the test's own.
+// The client of rocket against the emulated kernel driver, in this process, with a chip defined by the test.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -51,7 +51,7 @@ TEST_F(Rocket, RefusesWhatTheKernelWouldDropWithoutAWord) {
   }
 }
 
-// One by one of the jobs of a call: the others run, the call and the wait succeed.
+// Loses each job of a call in turn: the others run, the call and the wait succeed.
 TEST_F(Rocket, LosesSingleJobsOfACall) {
   for (const char* fault : {"job:2:drop", "job:2:reset", "job:2:hang"}) {
     start(fault);
@@ -66,7 +66,7 @@ TEST_F(Rocket, LosesSingleJobsOfACall) {
   for (const char* wrong : {"job:1:EIO", "submit:1:drop"}) EXPECT_FALSE(fake::FaultPlan::parse(wrong).ok()) << wrong;
 }
 
-// The node tells nothing; the devices that the driver drives do.
+// The node does not identify the chip; the devices that the driver is bound to do.
 TEST_F(Rocket, IsIdentifiedByItsCores) {
   if (!fake::rocket::has("rk3588")) GTEST_SKIP() << "this build has no family behind rocket";
   fake::Options options{.faults = {}, .is_own_process = true};
@@ -77,7 +77,7 @@ TEST_F(Rocket, IsIdentifiedByItsCores) {
   ASSERT_EQ(report.cores.size(), 1u) << "one node, which shares its cores out";
   EXPECT_EQ(report.cores[0].info.compatible, "rockchip,rk3588-rknn-core");
   EXPECT_EQ(report.cores[0].info.fact(kernels::kCoresFact), 3u);
-  start();  // a chip of the test's own has no cores in sysfs
+  start();  // the test's own chip has no cores in sysfs
   const kernels::NodeReport unknown = kernels::ask_node(kNode, calls_).value();
   EXPECT_EQ(unknown.cores.at(0).info.compatible, "");
   EXPECT_EQ(unknown.cores.at(0).info.fact(kernels::kCoresFact), 0u);
@@ -86,7 +86,7 @@ TEST_F(Rocket, IsIdentifiedByItsCores) {
 // An accelerator of another driver has the first node.
 class Neighbours final : public kernels::Syscalls {
  public:
-  static constexpr int kOther = 1 << 20;  // no descriptor of the stand-in
+  static constexpr int kOther = 1 << 20;  // not a descriptor of the emulated driver
   explicit Neighbours(kernels::SyscallsRef rocket) : rocket_(std::move(rocket)) {}
 
   int open(const std::string& path) override { return path == "/dev/accel/accel0" ? kOther : rocket_->open(path); }
@@ -155,7 +155,7 @@ TEST_F(Rocket, IsRecorded) {
   EXPECT_EQ(capture::parse(capture::serialise(recorded).value()).value(), recorded);
 }
 
-// What one job reads and another of the same call writes is listed as both.
+// A buffer that one job reads and another of the same call writes is listed as both.
 TEST_F(Rocket, UsesOfAllJobsAreRecorded) {
   start();
   capture::Capture recorded;
@@ -174,9 +174,9 @@ TEST_F(Rocket, UsesOfAllJobsAreRecorded) {
   }
 }
 
-// Any of these: SUBMIT says 0, the job is not run, the others are.
+// For each of these, SUBMIT returns 0; the job is not run, the others are.
 TEST_F(Rocket, DropsBadJobsSilently) {
-  on_misuse_ = fake::OnMisuse::report;  // a kernel without those faults
+  on_misuse_ = fake::OnMisuse::report;  // a kernel without those bugs
   start();
   const auto device = open();
   const Chain good = chain(*device, 1);
@@ -219,7 +219,7 @@ TEST_F(Rocket, DropsBadJobsSilently) {
   for (const abi::SubmitJob& bad : {no_tasks, small_tasks, no_commands, twice, in_and_out, other, too_many, nowhere})
     EXPECT_EQ(result_of(bad), 0);
   EXPECT_EQ(result_of(sound), 1);
-  // A later kernel's structures are larger; what is more in them is not read.
+  // A later kernel's structures are larger; the additional fields are not read.
   struct LaterTask {
     abi::Task task;
     uint64_t more = ~uint64_t{0};
@@ -251,7 +251,7 @@ TEST_F(Rocket, DropsBadJobsSilently) {
   EXPECT_EQ(calls_->ioctl(fd, abi::kSubmit, &bad), -ENOMEM);
   bad.job_count = 1 << 20;
   EXPECT_EQ(calls_->ioctl(fd, abi::kSubmit, &bad), -EFAULT) << "so many may be, if they were there";
-  // Who has no time is told so; who has some, that it has passed.
+  // A wait without a timeout returns EBUSY at once; one with a timeout reports that it has passed.
   std::memset(bytes, 0, 8);
   abi::Submit stalls{.jobs = pointer(&sound), .job_count = 1, .job_struct_size = sizeof sound, .reserved = 0};
   EXPECT_EQ(calls_->ioctl(fd, abi::kSubmit, &stalls), 0);
@@ -266,7 +266,7 @@ TEST_F(Rocket, DropsBadJobsSilently) {
   EXPECT_TRUE(device->wait(device->submit({&good.job, 1}).value(), milliseconds(1000)).ok());
 }
 
-// Who waits for less is told for which job, and how long.
+// A shorter wait fails with an error that names the job and the time.
 TEST_F(Rocket, AStalledJobEndsByTheTimeoutLikeOneThatIsDone) {
   start("submit:2:hang");
   const auto device = open();
@@ -291,7 +291,7 @@ TEST_F(Rocket, AStalledJobEndsByTheTimeoutLikeOneThatIsDone) {
   EXPECT_EQ(byte(*device, fine, 1), 0) << "it was to hang";
 }
 
-// 80 ms of a job's own time, and those of the jobs before it, against a wait of 10 ms.
+// A job takes 80 ms itself, plus the time of the jobs before it; the wait is 10 ms.
 TEST_F(Rocket, ASlowHostIsNoTimeout) {
   start();
   const auto device = open();
@@ -317,8 +317,8 @@ TEST_F(Rocket, InThisProcessAFaultIsAnErrorWithItsReason) {
   EXPECT_EQ(byte(*device, fine, 1), 1);
 }
 
-// The kernel takes a job whose lists have lost a buffer: nobody would wait for what is written there. In this process
-// that is a fault; on what is only read nothing depends but the order of jobs.
+// The kernel accepts a job whose lists lack a buffer, but then no wait covers what is written there. In this process
+// that is a fault. A missing read only affects the order of jobs.
 TEST_F(Rocket, InThisProcessAJobWritesOnlyWhatItLists) {
   enum class Listed : uint8_t { no, read, write };
   start("", fake::OnFault::error);
@@ -369,7 +369,7 @@ TEST_F(Rocket, FilesUseCoresAtTheSameTime) {
   EXPECT_LE(most_, 3);
 }
 
-// A buffer that was freed stays until the jobs that may use it have ended; closing waits for them.
+// A freed buffer stays until the jobs that may use it have ended; closing the file waits for them.
 TEST_F(Rocket, FreesAndClosesWhileJobsRun) {
   start();
   auto device = open();
@@ -388,16 +388,16 @@ TEST_F(Rocket, FreesAndClosesWhileJobsRun) {
   EXPECT_EQ(most_, 1);
 }
 
-// Jobs that do not end in the time that a close waits for them: their commands stay until the kernel has given them up.
+// Jobs that outlast the wait of close(): their commands stay until the kernel has given up the jobs.
 TEST_F(Rocket, ClosesNoHandleBeforeItsJobsHaveEnded) {
   start("job:1-6:hang");
   auto device = open();
   const Chain chains[] = {chain(*device, 2), chain(*device, 2)};
   for (int i = 0; i < 6; ++i) ASSERT_TRUE(device->submit({&chains[i % 2].job, 1}).ok());
-  device.reset();  // the fake ends the process otherwise
+  device.reset();  // otherwise the fake ends the process
 }
 
-// A job that reads 40 bytes of one buffer and writes them, each with one more, to another.
+// A job that reads 40 bytes of one buffer and writes each plus one to another.
 struct Copier {
   kernels::Handle from = 0, to = 0, commands = 0;
   kernels::JobId job = 0;
@@ -420,7 +420,7 @@ Copier copier(kernels::Device& device) {
   return out;
 }
 
-// The kernel's own wait is for who writes only: what a job reads must not change under it either.
+// The kernel's own wait covers only writing jobs, but the bytes that a job reads must not change either.
 TEST_F(Rocket, AWriteWaitsForJobsThatRead) {
   start();
   const auto device = open();
@@ -431,7 +431,7 @@ TEST_F(Rocket, AWriteWaitsForJobsThatRead) {
   EXPECT_EQ(device->map(copy.to).value()[39], 1) << "the job has ended";
 }
 
-// The kernel keeps what is listed; commands and constants are not.
+// The kernel keeps listed buffers alive, but commands and constants are not listed.
 TEST_F(Rocket, WhatNoJobListsIsKeptUntilItHasEnded) {
   start();
   const auto device = open();
@@ -467,7 +467,7 @@ TEST_F(Rocket, FencesAndSizesAtTheirLimits) {
   EXPECT_EQ(device->submit({&one.job, 1}).error().code, ErrorCode::invalid_argument);
 }
 
-// The child has no threads: it starts its own, and is not waiting for what its parent does.
+// The child has no threads: it starts its own, and does not wait for its parent's jobs.
 TEST_F(Rocket, AChildOfForkGoesOn) {
   if (!kChildrenMayHaveThreads) GTEST_SKIP() << "no threads in children";
   start();
