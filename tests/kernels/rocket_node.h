@@ -35,8 +35,7 @@ inline abi::SubmitJob job_of(const abi::Task& task, const abi::CreateBo& data) {
           .out_bo_handle_count = 1};
 }
 
-// A command is two addresses: it adds one to the byte at the second and stores it at the first. Two zeros stall the
-// chip.
+// A command is two addresses: it stores the byte at the first, plus one, at the second. Two zeros stall the chip.
 class Adder : public sim::Device {
  public:
   Adder(std::atomic<int>& most, std::vector<uint32_t>& resets, uint32_t cores)
@@ -97,7 +96,7 @@ class Rocket : public ::testing::Test {
     EXPECT_TRUE(device.ok()) << device.error().message;
     return std::move(device).value();
   }
-  // A buffer whose bytes tasks of one command compute from one another; `steps` tasks. Zero: one task that stalls.
+  // `steps` tasks of one command: each stores its byte plus one as the next byte of `data`. Zero: one task that stalls.
   struct Chain {
     kernels::Handle data = 0, commands = 0;
     kernels::JobId job = 0;

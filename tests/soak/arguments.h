@@ -1,4 +1,4 @@
-// What a soak is started with: the options that all have, and words of its own.
+// Arguments of a soak: the options that all soaks have, and words of its own.
 // Called by main() of soaks. Must not know: chips.
 #pragma once
 
@@ -21,7 +21,7 @@ struct Arguments {
     if (const auto value = take("--seconds")) seconds = std::strtod(value->c_str(), nullptr);
   }
 
-  // Of "OPTION VALUE" the value; both are no words any more.
+  // Removes "OPTION VALUE" from the words and returns the value.
   std::optional<std::string> take(const std::string& option) {
     const auto at = std::ranges::find(words, option);
     if (at == words.end() || at + 1 == words.end()) return std::nullopt;

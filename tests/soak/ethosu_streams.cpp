@@ -1,8 +1,8 @@
-// Streams of commands that somebody has tampered with, on simulated Ethos-U chips: each has an answer within seconds,
-// and touches no byte beside the buffers of its job.
+// Forged streams of commands on simulated Ethos-U chips: each ends within seconds, and touches no byte outside its
+// job's buffers.
 //   ethosu_streams_soak [--seed N] [--seconds S] [--streams N] MODELS     (default: 1, 30 of CPU time, any number)
-// MODELS: a folder of what Vela made, NAME.ACCELERATOR.tflite. Ends with 1 where a stream did otherwise; prints how to
-// see it again. The same seed gives the same streams, however fast the machine is.
+// MODELS: a folder of Vela's outputs, NAME.ACCELERATOR.tflite. Exit code 1 where a stream did otherwise; prints how to
+// repeat it. The same seed gives the same streams, regardless of the machine's speed.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -25,8 +25,8 @@ namespace skillet::soak {
 namespace {
 
 namespace hw = ::skillet::ethosu::hw;
-constexpr double kMostSeconds = 5;  // of one stream; the machine may be busy
-constexpr size_t kGuard = 4096;     // bytes before and behind each buffer
+constexpr double kMostSeconds = 5;  // per stream; the machine may be busy
+constexpr size_t kGuard = 4096;     // bytes before and after each buffer
 constexpr uint8_t kGuardByte = 0x5A;
 
 double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
@@ -89,7 +89,7 @@ Result<std::vector<Base>> read_all(const std::filesystem::path& folder) {
   return out;
 }
 
-// One to four changes of words: a bit, a field, a word of another place, a word more or less.
+// Makes one to four changes of words: a bit, a field, a word copied from another place, a word inserted or removed.
 std::vector<uint32_t> forged(std::vector<uint32_t> words, std::mt19937& random) {
   const uint32_t changes = 1 + random() % 4;
   for (uint32_t i = 0; i < changes && words.size() > 2; ++i) {

@@ -35,8 +35,8 @@ class Forger {
     return from[below(from.size())];
   }
 
-  // One with relocations in seven of eight draws: descriptors and commands, where there is more to find than in
-  // weights.
+  // Chooses a buffer with relocations in seven of eight draws: changes of descriptors and commands find more than
+  // changes of weights.
   Buffer* any_buffer() {
     std::vector<Buffer*> led, plain;
     for (Buffer& one : p_.buffers) {
@@ -62,7 +62,7 @@ class Forger {
     }
   }
 
-  // A byte, half a word, a word, or some bits of one. Near the start in one of four draws: headers of weights.
+  // Changes a byte, half a word, a word, or some bits of it. In one of four draws near the start: headers of weights.
   void word() {
     Buffer* const buffer = any_buffer();
     if (buffer == nullptr) return;

@@ -1,4 +1,4 @@
-// Programs that somebody has tampered with: a few changes, drawn at random, of one that a compiler made.
+// Forged programs: a compiler's program with a few random changes.
 // Called by forged_programs.cpp. Must not know: chips, what the words mean.
 #pragma once
 
@@ -8,8 +8,8 @@
 
 namespace skillet::soak {
 
-// One to four changes: words, bytes and bits of constants and commands, addresses and what they point to, sizes of
-// buffers, which buffers jobs list, where their commands are, the order of jobs.
+// Makes one to four changes: words, bytes and bits of constants and commands, addresses and their targets, sizes of
+// buffers, the buffers that jobs list, the places of their commands, the order of jobs.
 npu::Program forge(const npu::Program& program, std::mt19937& random);
 
 }  // namespace skillet::soak

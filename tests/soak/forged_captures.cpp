@@ -1,10 +1,10 @@
-// What the verbs of captures do with one that somebody has tampered with: bytes, truncated files, exchanged frames,
-// counts and sizes beyond sense, texts of `skillet edit`. Each is read, decoded, compared, written as a text and run on
-// the simulated chip; an error is one line, whatever there is.
+// The verbs for captures on forged files: changed bytes, truncated files, exchanged frames, absurd counts and sizes,
+// texts of `skillet edit`. Each is read, decoded, compared, written as text and run on the simulated chip; an error is
+// always a single line.
 //   forged_captures_soak [--seed N] [--seconds S] [--cases N] ROOT [CHIP...]     (default: 1, 30 of CPU time in all)
-//   --cases: as many for each chip, however long they take
-// Ends with 1 where an error says nothing or has several lines, where one case takes more than kMostSeconds or
-// kMostBytes of memory; a crash ends it at once. The same seed gives the same captures.
+//   --cases: this many for each chip, however long they take
+// Exit code 1 where an error is empty or has several lines, or where one case exceeds kMostSeconds or kMostBytes of
+// memory; a crash ends it at once. The same seed gives the same captures.
 #include <fmt/format.h>
 #include <sys/resource.h>
 
@@ -71,7 +71,7 @@ class Forger {
         case 0: out.resize(at + 1); break;  // cut off
         case 1:
           out.insert(out.end(), out.begin() + static_cast<std::ptrdiff_t>(at), out.end());
-          break;  // its end twice
+          break;  // its end, repeated
         case 2: std::rotate(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(at), out.end()); break;
         case 3: word(out, at & ~size_t{3}); break;
         default: out[at] = static_cast<uint8_t>(other(out[at]));
@@ -96,7 +96,7 @@ class Forger {
     }
   }
 
-  // A number of it, a line or a piece.
+  // Changes a number, a line or a piece of the text.
   void text(std::string& out) {
     const size_t at = below(out.size());
     const size_t digit = out.find_first_of("0123456789", at), line = out.find('\n', at);
@@ -180,7 +180,7 @@ class Forger {
     }
   }
 
-  // Of a list, or of a buffer with bytes: commands and descriptors.
+  // Changes words of a command list, or of a buffer with bytes (commands and descriptors).
   void words(Submission& out) {
     for (capture::Job& job : out.jobs) {
       for (capture::Commands& list : job.commands) {
@@ -249,7 +249,7 @@ class Soak {
     peak_ = std::max(peak_, peak_bytes());
   }
 
-  // By what is changed: the file, what a frame holds, the capture, its text.
+  // Changes one of: the file, the contents of a frame, the capture, its text.
   Result<Capture> forge(const Capture& base, Forger& forger) {
     const uint64_t kind = forger.below(8);
     if (kind == 0) {
@@ -270,7 +270,7 @@ class Soak {
     return capture::parse(file);
   }
 
-  // Tables with a right checksum and wrong contents.
+  // Tables with a valid checksum and wrong contents.
   static Result<Capture> forged_frame(const Capture& base, Forger& forger) {
     capture::FrameWriter writer;
     Bytes file = capture::file_start();

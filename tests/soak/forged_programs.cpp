@@ -1,10 +1,10 @@
-// What check_addresses() takes never leaves its buffers: programs of random graphs, tampered with, go the way of a
-// program file; those that are taken run on the simulated chip, which has nothing mapped but the buffers that a job
-// lists.
+// Programs that check_addresses() accepts never access memory outside their buffers. Programs of random graphs are
+// changed and treated like program files; accepted ones run on the simulated chip, where only the buffers that a job
+// lists are mapped.
 //   forged_programs_soak [--seed N] [--seconds S] [CHIP...]     (default: 1, 30 of CPU time in all, five chips)
 //   --unchecked: run all of them, to see what the simulator finds
-// Ends with 1 where a chip read or wrote what is not the program's, or met what it does not model; prints how to see
-// one again. The same seed gives the same programs, however fast the machine is.
+// Exit code 1 where a chip accessed memory outside the program, or something the simulator does not model; prints how
+// to repeat it. The same seed gives the same programs, regardless of the machine's speed.
 #include <cstdio>
 #include <ctime>
 #include <map>
@@ -23,14 +23,14 @@ namespace {
 
 double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
-// Errors of a job that touched nothing else: what it computes means nothing.
+// Errors of a job that accessed nothing else: only its results are wrong.
 constexpr std::array kHarmless = {
     "(rule ",                    // the program's own results
-    "overlaps the input image",  // an order of reads and writes that is the chip's
+    "overlaps the input image",  // the chip's own order of reads and writes
     "coefficient",               // weights that cannot be decoded
     "output plane",
     "no order of the weights",
-    "the window has",  // on-chip memory that the weights do not fit
+    "the window has",  // on-chip memory too small for the weights
     "has not been flushed",
     "without flush_cache",
     "has more than 21 bits",  // an entry of a table
@@ -45,7 +45,7 @@ bool is_harmless(const Error& error) {
                              [&](const char* part) { return error.message.find(part) != std::string::npos; });
 }
 
-// Without numbers: what is the same of many.
+// Removes numbers, so that equal kinds of messages count as one.
 std::string kind_of(const std::string& message) {
   std::string out;
   for (size_t i = 0; i < message.size(); ++i) {
@@ -81,10 +81,10 @@ class Soak {
 
  private:
   static constexpr int kOfOneRound = 400;
-  // What a job that never ends is waited for, and for how long it is looked at again: a busy machine is no fault.
+  // The timeout for a job that never ends, and the timeout of a retry, so that a busy machine causes no failure.
   static constexpr std::chrono::milliseconds kStall{20}, kLongStall{5000};
 
-  // Programs of a graph, each way that there is to compile it.
+  // Compiles a graph in each possible way, and forges the programs.
   void one_round(uint32_t round) {
     std::mt19937 random(round);
     target_ = runtime::open_target(name_).value();
@@ -99,7 +99,7 @@ class Soak {
         const auto as_made = runtime::check_addresses(*target_.driver, target_.chip, *part.program);
         if (as_made.ok() || unchecked_)
           bases.push_back({std::move(*part.program), std::move(part.partition.graph)});
-        else if (tuning != npu::Tuning::recorded)  // a recorded driver's faults are copied
+        else if (tuning != npu::Tuning::recorded)  // `recorded` copies faults of the recorded driver
           report(round, -1, as_made.error().message);
       }
     }
@@ -148,7 +148,7 @@ class Soak {
   bool unchecked_;
   runtime::Target target_;
   size_t forged_ = 0, taken_ = 0, bad_ = 0;
-  std::map<std::string, size_t> kinds_;  // of errors of programs that were taken
+  std::map<std::string, size_t> kinds_;  // errors of accepted programs
 };
 
 int main_of(int argc, char** argv) {

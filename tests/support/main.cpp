@@ -1,4 +1,4 @@
-// Prints docs/support.md, or with a file says where that differs.
+// Prints docs/support.md, or compares it with a file and names the difference.
 #include <fmt/format.h>
 
 #include <fstream>

@@ -108,7 +108,7 @@ struct Limit {
   OpKind kind;
   Form form;
   void (*set)(Form&, int);
-  int most;  // up to 40: each is tried; else the largest is searched
+  int most;  // up to 40: each value is tried; beyond: binary search for the largest
 };
 
 const Limit kLimits[] = {
@@ -185,7 +185,7 @@ struct Column {
   npu::Chip chip;
 };
 
-// The toy is an example. Accelerators of Ethos-U answer alike: one stands for all.
+// Leaves out the toy, an example, and all Ethos-U accelerators but one: their answers are equal.
 bool is_shown(const npu::Driver& driver, const npu::Chip& chip) {
   return driver.name() != "toy" && (driver.name() != "ethosu" || chip.name == "imx93");
 }
@@ -202,7 +202,7 @@ std::vector<Column> columns(bool proven) {
 
 struct Answer {
   bool ok = true, unproven = false;
-  bool image_by_image = false;  // the CPU divides the batch, and joins it again
+  bool image_by_image = false;  // the CPU divides the batch and joins it
   std::string reason;
   npu::Remedy remedy = npu::Remedy::none;
 };
@@ -285,7 +285,7 @@ class Page {
   }
   static constexpr const char* kImageByImage =
       "one image after the other: the CPU divides the batch, and joins it again";
-  // Chips that have no such operation all say so in the same words.
+  // Chips without such an operation share one note.
   size_t note(const Answer& answer, std::string_view kind) {
     std::string reason = answer.reason;
     if (const size_t at = reason.find(kind); at != std::string::npos) reason.replace(at, kind.size(), "such operation");
@@ -314,7 +314,7 @@ class Page {
     for (const Question& question : kQuestions) SK_TRY(add_operation(question).with_context(question.title));
     return {};
   }
-  // Types that the chips answer alike stand together.
+  // Types with equal answers share a row.
   Result<void> add_operation(const Question& question) {
     std::vector<std::string> types;
     std::vector<std::vector<std::string>> rows;
@@ -345,7 +345,7 @@ class Page {
     for (size_t i = 0; i < notes_.size(); ++i) text_ += fmt::format("{}. {}\n", i + 1, notes_[i]);
   }
 
-  // Of one value: 0 no, 1 unproven, 2 proven.
+  // Returns the level of one value: 0 no, 1 unproven, 2 proven.
   static Result<int> level(const Column& column, const Limit& limit, int value) {
     Form form = limit.form;
     limit.set(form, value);
@@ -355,7 +355,7 @@ class Page {
     const Answer answer = answer_of(compiled);
     return !answer.ok ? 0 : answer.unproven ? 1 : 2;
   }
-  // "1-5, 7"
+  // Returns the values of a level, like "1-5, 7".
   static Result<std::string> ranges(const Column& column, const Limit& limit, int wanted) {
     std::string out;
     int first = 0;
@@ -372,7 +372,7 @@ class Page {
     }
     return out;
   }
-  // Up to where it is at least so sure; 0: nowhere.
+  // Returns the largest value whose level is at least `wanted`; 0 if none is.
   static Result<int> largest(const Column& column, const Limit& limit, int wanted) {
     int good = 0, bad = limit.most + 1;
     while (bad - good > 1) {

@@ -1,4 +1,4 @@
-// docs/support.md: which operations each chip takes, as its compiler answers.
+// docs/support.md: the operations that each chip takes, according to its compiler.
 // Called by main.cpp, and the tests of what is said of refusals.
 // Must not know: a vendor's anything.
 #pragma once
@@ -11,9 +11,9 @@
 
 namespace skillet::support {
 
-// Error: a network of the tables cannot be made.
+// Error: a network of the tables cannot be built.
 Result<std::string> page();
-// All that is asked, in each type.
+// Returns all networks of the page, in each type.
 Result<std::vector<ir::Graph>> networks();
 
 }  // namespace skillet::support

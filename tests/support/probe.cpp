@@ -175,7 +175,7 @@ class Maker {
     return std::vector<int32_t>(static_cast<size_t>(form_.amount), form_.channels / form_.amount);
   }
 
-  // Bytes that differ, so that groups of scales do not fall together.
+  // Unequal bytes, so that groups of scales do not become equal.
   TensorId filter(ir::Shape shape, int axis) {
     Bytes bytes(static_cast<size_t>(shape.elems()));
     for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(i * 37 + 11);

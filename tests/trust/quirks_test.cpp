@@ -1,8 +1,8 @@
-// Simulated chips that differ from what their driver assumes (sim::quirks()): whatever a session gives is right, each
-// operation within the steps that are stated for it, and only operations that stand on the assumption leave the NPU.
-// In the long test (SKILLET_WHOLE_NETWORKS) eight kinds of networks, some cells of quirks x networks (all with
-// SKILLET_QUIRKS=all, those of networks whose names begin with heads with SKILLET_QUIRKS=heads), and quirks drawn three
-// at a time.
+// Simulated chips that differ from their driver's assumptions (sim::quirks()). Every result of a session is right, each
+// operation within its stated error, and only operations that stand on the quirk's assumption leave the NPU. The long
+// test (SKILLET_WHOLE_NETWORKS) runs eight kinds of networks, some cells of quirks x networks (all with
+// SKILLET_QUIRKS=all, those of networks whose names begin with heads with SKILLET_QUIRKS=heads), and random sets of
+// three quirks.
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
@@ -49,7 +49,7 @@ constexpr bool kLong = true;
 constexpr bool kLong = false;
 #endif
 
-// Empty: some cells.
+// Returns the networks of SKILLET_QUIRKS; empty: some cells.
 [[maybe_unused]] std::string_view wanted_networks() {
   const char* const set = std::getenv("SKILLET_QUIRKS");
   return set == nullptr || (*set >= '0' && *set <= '9') ? "" : set;
@@ -61,7 +61,7 @@ constexpr bool kLong = false;
   return set == nullptr ? otherwise : std::strtoull(set, nullptr, 10);
 }
 constexpr size_t kEveryProbe = kLong ? 3 : 37;
-[[maybe_unused]] constexpr size_t kCellStep = 101;  // prime: neighbours have other quirks and other networks
+[[maybe_unused]] constexpr size_t kCellStep = 101;  // prime: neighbours have other quirks and networks
 
 // Sizes that no network of the folders has: three images, primes, one channel, one pixel, one column.
 constexpr const char* kOdd = R"(graph "odd"
@@ -109,13 +109,13 @@ const std::vector<Network>& networks() {
 }
 
 #ifdef SKILLET_WHOLE_NETWORKS
-// Empty: there are none.
+// Returns nothing if no such files exist.
 const std::vector<Network>& whole_networks() {
   static const auto* const kAll = [] {
     auto* all = new std::vector<Network>();
     add_models(in_tree("../shared/models"), *all);
     if (all->empty()) return all;
-    // A kind of network each: of those that differ in size alone, the small one.
+    // One network of each kind: the small one of those that differ in size alone.
     std::erase_if(*all, [](const Network& one) {
       return one.name.starts_with("mobilenet_v1_0.5") || one.name.starts_with("mobilenet_v1_1.0");
     });
@@ -133,7 +133,7 @@ const std::vector<Network>& whole_networks() {
 }
 #endif
 
-// Sources of the model's operations that run on the NPU.
+// Returns the source indices of the operations on the NPU.
 std::set<int32_t> on_npu(const runtime::Session& session) {
   std::set<int32_t> out;
   for (size_t i = 0; i < session.graph().ops.size(); ++i) {
@@ -143,7 +143,7 @@ std::set<int32_t> on_npu(const runtime::Session& session) {
   return out;
 }
 
-// Of the session that takes everything: the operations that stand on one of the assumptions.
+// Returns the operations that stand on one of the assumptions, in the session that takes everything.
 std::set<int32_t> standing_on(const runtime::Session& session, const std::set<std::string_view>& assumptions) {
   std::set<int32_t> out;
   for (size_t i = 0; i < session.graph().ops.size(); ++i)
@@ -166,8 +166,8 @@ class Quirks : public testing::TestWithParam<const char*> {
         graph, target, {.compile = {.unproven = unproven}, .allow_fallback = false, .keep_intermediates = keep});
   }
 
-  // What is refuted is what the quirks are about, and at least one of them where an operation stands on it; of several
-  // one may hide another that stands on it. Where none does, a probe may.
+  // Refuted assumptions are those of the quirks, and at least one of them if an operation stands on it. One refutation
+  // may hide another for the same operation. If no operation stands on them, a probe may refute them.
   void check_names(const runtime::Trust& trust, const std::set<std::string_view>& assumptions, bool is_needed,
                    const std::string& where) {
     std::set<std::string> named;
@@ -180,7 +180,7 @@ class Quirks : public testing::TestWithParam<const char*> {
     named_ += named.empty() ? 0 : 1;
   }
 
-  // The session that takes everything. Null: there is no network for this chip, with or without quirks.
+  // Returns the session that takes everything; null if there is no such network for this chip, with or without quirks.
   const runtime::Session* all_of(const Network& network) {
     const auto [at, is_new] = all_.try_emplace(&network, nullptr);
     if (!is_new) return at->second.get();
@@ -196,7 +196,7 @@ class Quirks : public testing::TestWithParam<const char*> {
     EXPECT_TRUE(ran.ok() && *ran == wanted) << where << ": " << (ran.ok() ? "other results" : ran.error().message);
   }
 
-  // Why the CPU computes it is what was found out, whatever the passes made of it before.
+  // The reason for running an operation on the CPU is the refutation, whatever the passes made of it before.
   static void check_reasons(const runtime::Session& session, const std::set<int32_t>& left, const std::string& where) {
     for (const compile::OpRow& row : runtime::rows(session)) {
       const int32_t source = session.graph().op(row.op).source_index;
@@ -211,17 +211,17 @@ class Quirks : public testing::TestWithParam<const char*> {
       if (session.graph().op(row.op).source_index == source && !row.on_npu) return row.kind + ": " + row.why;
     for (const auto& part : session.report().parts)
       if (!part.fallback.empty()) return "after a failure: " + part.fallback;
-    return "";  // the passes made it a part of another
+    return "";  // the passes merged it into another
   }
 
-  // Nothing was right where several things differ: as where a device fails, nothing is learned.
+  // With several quirks, all trials may fail: then, as with a failing device, no assumption is refuted.
   static bool is_given_up(const runtime::Session& session) {
     return std::ranges::any_of(runtime::rows(session), [](const compile::OpRow& row) {
       return row.why.find("unproven=refuse") != std::string::npos;
     });
   }
 
-  // How many operations left the NPU; all that were there are added to `there_`.
+  // Returns how many operations left the NPU; adds the number of those that were on it to `there_`.
   size_t check(const std::string& quirks, const std::set<std::string_view>& assumptions, const Network& network) {
     const std::string where = fmt::format("{} {} {}", GetParam(), quirks, network.name);
     const runtime::Session* const all = all_of(network);
@@ -235,7 +235,7 @@ class Quirks : public testing::TestWithParam<const char*> {
     const auto ran = (*session)->run(given);
     EXPECT_TRUE(ran.ok()) << where << ": " << ran.error().message;
     if (!ran.ok()) return 0;
-    // What users run keeps no intermediates; in the long test every third.
+    // Sessions of users keep no intermediates; the long test checks this in every third cell.
     if (!kLong || cells_ % 3 == 0) check_default(quirks, network, given, *ran, where);
     Tally tally;
     EXPECT_EQ(check_chip(**session, target_chip(), tally), "") << where;
@@ -250,7 +250,8 @@ class Quirks : public testing::TestWithParam<const char*> {
     std::set<int32_t> left;
     for (const int32_t op : before) {
       if (now.contains(op)) continue;
-      // Or the NPU computes it only together with one that stands on it, such as an addition within a convolution.
+      // The NPU may also compute it only fused with an operation that stands on it, such as an addition within a
+      // convolution.
       const std::string why = why_on_cpu(**session, op);
       if (why.empty()) continue;
       left.insert(op);
@@ -268,7 +269,7 @@ class Quirks : public testing::TestWithParam<const char*> {
   npu::Chip target_chip() const { return npu::find_chip(GetParam()).value(); }
 };
 
-// Each quirk with one of the small networks in turn; the long test takes all of them.
+// Runs each quirk with one of the small networks, in rotation; the long test runs all of them.
 TEST_P(Quirks, ResultsAreRightWithEach) {
   const std::vector<sim::Quirk> quirks = sim::quirks(GetParam());
   size_t left = 0, runs = 0;
@@ -283,7 +284,7 @@ TEST_P(Quirks, ResultsAreRightWithEach) {
             << " networks, " << left << " operations left the NPU\n";
 }
 
-// A layer over several cores has fewer rows than columns, whatever the image is.
+// A layer divided over several cores has fewer rows than columns, whatever the image is.
 TEST(QuirksOfBands, TheAssumptionIsNamedAndOneCoreDoesTheSame) {
   if (!npu::find_chip("rk3588").ok()) GTEST_SKIP() << "built without rockchip";
   const log::ScopedLevel quiet(log::Level::error);
@@ -310,8 +311,8 @@ TEST(QuirksOfBands, TheAssumptionIsNamedAndOneCoreDoesTheSame) {
   EXPECT_EQ(on_npu(**session), on_npu(*wanted));
 }
 
-// What another process found out meanwhile comes in with the first thing that is added: what stands on it is compiled
-// anew then, and no operation is at fault.
+// The refutations of another process are merged when this process adds its first: the affected parts are compiled
+// again, and no operation is blamed.
 TEST(QuirksAtOnce, NoOperationIsBlamedForWhatAnotherProcessFound) {
   if (!npu::find_chip("rk3576").ok()) GTEST_SKIP() << "built without rockchip";
   const log::ScopedLevel quiet(log::Level::error);
@@ -320,7 +321,7 @@ TEST(QuirksAtOnce, NoOperationIsBlamedForWhatAnotherProcessFound) {
   ASSERT_EQ(::setenv("SKILLET_TRUST_DIR", folder.c_str(), 1), 0);
   const ir::Graph graph = tflite::import_file(in_tree("models/digits.tflite")).value();
   const auto open = [] { return runtime::open_target("sim:rk3576,quirk=second_bytes_ignored").value(); };
-  const runtime::Target one = open(), other = open();  // both see an empty store
+  const runtime::Target one = open(), other = open();  // both read an empty store
   const auto first = runtime::Session::create(graph, one, {}).value();
   const auto second = runtime::Session::create(graph, other, {}).value();
   EXPECT_TRUE(other.trust->refutes(runtime::TrustKind::assumption));
@@ -330,7 +331,7 @@ TEST(QuirksAtOnce, NoOperationIsBlamedForWhatAnotherProcessFound) {
   fs::remove_all(folder);
 }
 
-// Of each assumption there is a candidate; for Ethos-U85 others compile.
+// Each assumption has a quirk; for Ethos-U85 other compilers exist.
 TEST(QuirksOfEthosU, AreOfAllAssumptions) {
   const npu::Chip chip = npu::find_chip("imx93").value();
   std::set<std::string_view> names, with_quirk;
@@ -345,7 +346,7 @@ TEST_P(Quirks, OddSizesAreNeverWrong) {
   for (const sim::Quirk& quirk : sim::quirks(GetParam())) check(std::string(quirk.name), {quirk.assumption}, odd);
 }
 
-// A MUL becomes a filter beside another one only. Where that one was seen wrong, this is why the MUL is none.
+// A MUL becomes a filter only beside another filter. If that one is refuted, this is the MUL's reason for the CPU.
 TEST_P(Quirks, WhatLosesItsNeighbourSaysWhy) {
   if (std::string_view(GetParam()) != "s905d3") GTEST_SKIP() << "a chip all of whose filters stand on one assumption";
   const Network scaled{"scaled", ir::parse("graph \"scaled\"\n"
@@ -361,11 +362,11 @@ TEST_P(Quirks, WhatLosesItsNeighbourSaysWhy) {
   EXPECT_EQ(check("nn_never_ends", {"like_its_generation"}, scaled), 2U);
 }
 
-// The probe of each assumption as a network: what differs there may be named for another reason than its own. All of
-// them with each quirk with SKILLET_QUIRKS=all, else some, and those where more was named once.
+// Runs the probe of each assumption as a network: a wrong result must not refute another assumption. All probes with
+// each quirk with SKILLET_QUIRKS=all, else some, and the pairs where too much was refuted once.
 constexpr std::pair<std::string_view, std::string_view> kNamedMore[] = {
-    {"rows_for_columns", "average_in_parts"},  // ran without a switch that no program can do without
-    {"correction_plus_one", "leaky_as_sum"},   // the probe of the sum stands on what nobody had asked
+    {"rows_for_columns", "average_in_parts"},  // ran without a switch that every program needs
+    {"correction_plus_one", "leaky_as_sum"},   // the probe of the sum stands on an unverified assumption
     {"operands_of_four_channels", "leaky_as_sum"}};
 TEST_P(Quirks, ProbesNameNoOther) {
   const std::vector<sim::Quirk> quirks = sim::quirks(GetParam());
@@ -384,8 +385,8 @@ TEST_P(Quirks, ProbesNameNoOther) {
   std::cout << fmt::format("{}: {} cells, the assumption is named in {}\n", GetParam(), cells_, named_);
 }
 
-// Draws of RandomNetworksAreRightWithSeveral that went wrong: three probes were wrong, and a chip that differs in three
-// ways was taken for one that fails; the constant beside what was seen wrong was said to be why it was on the CPU.
+// Seeds of RandomNetworksAreRightWithSeveral that failed once. Three wrong probes on a chip with three quirks were
+// taken for a failing chip; a constant beside a refuted operation was given as the reason for the CPU.
 struct Draw {
   std::string_view chip, quirks;
   uint32_t seed;
@@ -393,7 +394,7 @@ struct Draw {
 constexpr Draw kDrawnOnce[] = {{"rk3576", "one_stride+products_of_32_bits+windows_read_dense", 2058},
                                {"s905d3", "tiles_by_columns+v8_coefficients", 2084}};
 
-// A network of its own for each draw, with one to three quirks.
+// A different network for each seed, with one to three quirks.
 TEST_P(Quirks, RandomNetworksAreRightWithSeveral) {
   const std::vector<sim::Quirk> all = sim::quirks(GetParam());
   const auto check_draw = [&](const std::string& names, uint32_t seed) {
@@ -429,7 +430,7 @@ TEST_P(Quirks, WithoutOneAllStaysOnTheNpu) {
 TEST_P(Quirks, WholeNetworksAreRight) {
   if (whole_networks().empty()) GTEST_SKIP() << "no ../shared/models";
   for (const Network& network : whole_networks()) EXPECT_EQ(check("", {}, network), 0U) << network.name;
-  // A cell is a quirk and a network. As many as SKILLET_QUIRKS says, from SKILLET_RANDOM_GRAPHS_FIRST on, or all.
+  // A cell is a quirk and a network. Runs as many as SKILLET_QUIRKS sets, from SKILLET_RANDOM_GRAPHS_FIRST on, or all.
   const std::vector<sim::Quirk> quirks = sim::quirks(GetParam());
   const size_t width = whole_networks().size(), all = quirks.size() * width,
                first = number_of("SKILLET_RANDOM_GRAPHS_FIRST", 0);
@@ -456,7 +457,7 @@ TEST_P(Quirks, ResultsAreRightWithThree) {
   const std::vector<sim::Quirk> all = sim::quirks(GetParam());
   ASSERT_GE(all.size(), 3U);
   SplitMix64 random(1);
-  const int draws = wants_all() ? 67 : 50;  // 402 of six chips
+  const int draws = wants_all() ? 67 : 50;  // 402 on six chips
   size_t left = 0;
   for (int draw = 0; draw < draws; ++draw) {
     std::set<std::string_view> names, assumptions;

@@ -1,5 +1,5 @@
-// verify_every on silicon that differs: the probe of each quirk's assumption, taken unseen, so that the first run is
-// wrong; the run that is compared gives what the CPU does, later ones too, and the trust refutes what was wrong.
+// verify_every on silicon with quirks. The probe of each quirk's assumption runs without verification, so the first run
+// is wrong. The compared run and all later ones give the CPU's results, and the trust refutes what was wrong.
 #include <gtest/gtest.h>
 #include <sys/inotify.h>
 #include <unistd.h>
@@ -43,7 +43,7 @@ int largest_difference(const Bytes& one, const Bytes& other) {
 
 bool refutes(const Trust& trust) { return trust.refutes(TrustKind::assumption) || trust.refutes(TrustKind::operation); }
 
-// Of the operation that the entry refutes, not of the first one of the part.
+// The evidence is of the refuted operation, not of the first operation of the part.
 void expect_own_evidence(const ir::Graph& graph, const TrustEntry& entry) {
   if (entry.kind != TrustKind::operation) return;
   std::string said;
@@ -101,7 +101,7 @@ TEST_P(VerifyAgain, NothingIsRefutedWithoutAQuirk) {
   }
 }
 
-// A file takes as long to write as a probe takes: once for all that hold, and once for the part.
+// Writing the file takes as long as a probe: once for all confirmed probes, and once for the part.
 TEST_P(VerifyAgain, TheStoreIsWrittenOnceForAllProbes) {
   const fs::path folder = own_path("trust");
   fs::remove_all(folder);
@@ -124,8 +124,8 @@ TEST_P(VerifyAgain, TheStoreIsWrittenOnceForAllProbes) {
   fs::remove_all(folder);
 }
 
-// x * sigmoid(x) is one table; alone, its operations would be others. On a chip that is as assumed nobody finds out
-// again.
+// x * sigmoid(x) becomes one table; alone, its operations would be others. On a chip without the quirk nothing would
+// refute them again.
 TEST_P(VerifyAgain, WhatATableWasMadeOfDoesNotComeBack) {
   constexpr const char* kSilu =
       "graph \"\"\ntensor 0 \"x\" int8 1x4x4x16 scale=0.0625 zero=3\n"
@@ -143,15 +143,15 @@ TEST_P(VerifyAgain, WhatATableWasMadeOfDoesNotComeBack) {
   ASSERT_EQ(session->graph().ops.size(), 1U);
   for (const size_t index : {0, 2}) run(*session, trial_inputs(graph, index));
   ASSERT_TRUE(refutes(*differs.trust));
-  if (!differs.trust->refutes(TrustKind::operation)) return;  // nothing that stands on the assumption comes back
+  if (!differs.trust->refutes(TrustKind::operation)) return;  // no operation on the assumption returns to the NPU
   Target as_assumed = open_target("sim:" + chip).value();
   as_assumed.trust = differs.trust;
   const auto next = Session::create(graph, as_assumed).value();
   for (const compile::OpPlace& place : next->report().ops) EXPECT_FALSE(place.on_npu) << explain(*next);
 }
 
-// A proven operation that this device computes wrong, beside one that stands on an assumption: both leave, whoever
-// finds out.
+// A proven operation that this device computes wrong, beside one that stands on an assumption: both leave the NPU, in
+// every way of finding out.
 TEST(ProvenOperation, ThatIsSeenWrongIsNotTakenAgain) {
   const ir::Graph graph = ir::parse(R"(graph "a long row"
 tensor 0 "a" uint8 1x1x4096x2 scale=0.05 zero=128
@@ -181,7 +181,7 @@ op 1 CONV_2D in=[2 3 4] out=[5] padding=same
         EXPECT_LE(largest_difference(sum[0], right[0]), 1) << explain(*session);
       }
     }
-    size_t refuted = 0;  // the sum, and not what stands beside it
+    size_t refuted = 0;  // the sum, not the operation beside it
     for (const TrustEntry& one : target.trust->file().entries) {
       refuted += one.confirmed ? 0 : 1;
       EXPECT_TRUE(one.confirmed || one.evidence.starts_with("op 0 ADD")) << one.evidence;
@@ -190,7 +190,7 @@ op 1 CONV_2D in=[2 3 4] out=[5] padding=same
   }
 }
 
-// The same of one that hangs.
+// The same for an operation that hangs.
 TEST(ProvenOperation, ThatHangsIsNotTakenAgain) {
   const ir::Graph graph = ir::parse(R"(graph "a long vector"
 tensor 0 "in" uint8 1x1x1x1500 scale=0.05 zero=128
@@ -214,7 +214,7 @@ op 1 CONV_2D in=[3 4 5] out=[6] padding=same
   EXPECT_TRUE(session->report().ops[1].on_npu) << explain(*session);
 }
 
-// Silicon that differs in all that the probes ask is not one that fails: its proven operations are right.
+// A chip on which all probes are wrong is not a failing chip: its proven operations are right.
 TEST(AllProbesAreWrong, AndEachNamesItsAssumption) {
   std::string quirks;
   for (const char* one : {"channels_dealt_in_turn", "wide_last_patch", "filters_turned", "images_by_columns",
@@ -233,7 +233,7 @@ TEST(AllProbesAreWrong, AndEachNamesItsAssumption) {
   EXPECT_EQ(target.trust->file().entries.size(), known) << "a later load compares nothing";
 }
 
-// The search divides the filters, and each job then reads a part of what one other job wrote, which no recording shows.
+// The auto-tuner divides the filters, and each job then reads a part of another job's output, which no recording shows.
 // The operation is proven.
 constexpr const char* kWideDepthwise = R"(graph "wide depthwise"
 tensor 0 "in" uint8 1x14x14x512 scale=0.05 zero=128
@@ -273,7 +273,7 @@ TEST(TunedJobs, AreComparedAndGiveWayToProvenOnes) {
   }
 }
 
-// What is confirmed is a program: the same assumptions in other sizes are compared again, once.
+// A confirmation applies to a program: the same assumptions with other sizes are compared again, once.
 TEST_P(VerifyAgain, OtherSizesAreComparedAgain) {
   const Target target = open_target(fmt::format("sim:{}", GetParam())).value();
   size_t programs = 0;
@@ -303,8 +303,7 @@ TEST_P(VerifyAgain, OtherSizesAreComparedAgain) {
 
 constexpr const char* kFourHang = "sim:imx93,quirk=words_hang+wide_sums_hang+enlarging_hangs+ones_hang";
 
-// Each takes the time of a job that never ends, and a chip on which so many do is not as assumed: the fourth is not
-// asked.
+// Each hang takes a job's timeout, and a chip with so many hangs is not as assumed: the fourth assumption is not tried.
 TEST(VerifyHangs, ThreeDifferentJobsThatHangAreEnough) {
   const log::ScopedLevel quiet{log::Level::error};
   const ir::Graph graph = ir::parse(R"(graph "four assumptions"

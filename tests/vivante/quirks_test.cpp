@@ -1,5 +1,5 @@
-// Each assumption of the driver and a simulated chip that does not meet it: the assumption's probe shows that, and no
-// probe of another does.
+// Each assumption of the driver against a simulated chip that violates it: its own probe shows that, and no other probe
+// does.
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ namespace hw = ::skillet::vivante::hw;
 
 enum class Verdict : uint8_t { right, wrong, nothing };
 
-// The graph, compiled once for each chip.
+// A probe's graph, compiled once for each chip.
 struct Probe {
   const npu::Assumption* row;
   compile::Compiled compiled;
@@ -89,7 +89,7 @@ bool may_stand_on(const Target& target, const npu::Assumption& row) {
   return false;
 }
 
-// Those of rows that the chip's operations can stand on. Passes leave them as they are.
+// Returns the probes of assumptions that the chip's operations can stand on. Passes leave the probes unchanged.
 std::vector<Probe> probes_of(const std::string& chip) {
   const Target target = runtime::open_target("sim:" + chip).value();
   std::vector<Probe> probes;
@@ -126,8 +126,8 @@ TEST_P(VivanteQuirks, EachShowsInItsProbeAlone) {
     EXPECT_TRUE(covered.contains(probe.row->name)) << probe.row->name << " has no quirk";
 }
 
-// Whether a wrong operation may be so by this quirk: it stands on its assumption, or reads what an operation that does
-// leaves where it is.
+// Returns whether this quirk may explain a wrong operation: it stands on the quirk's assumption, or reads the output of
+// such an operation in place.
 bool may_be_wrong(const compile::Compiled& compiled, ir::OpId id, std::string_view assumption) {
   const auto stands_on = [&](const compile::OpPlace& op) {
     return std::ranges::count(op.stands_on, assumption, &npu::Assumption::name) != 0;
@@ -147,7 +147,7 @@ struct Counts {
   int wrong = 0, without_result = 0;
 };
 
-// Empty: all that is wrong may be.
+// Returns "" if only operations that may be wrong are wrong.
 std::string check_graph(const compile::Compiled& compiled, const Target& target, const sim::Quirk& quirk,
                         const std::vector<Bytes>& inputs, Counts& counts) {
   const auto no_result = [&](const Error& error) {
@@ -174,7 +174,7 @@ std::string check_graph(const compile::Compiled& compiled, const Target& target,
   return "";
 }
 
-// Graphs of other forms and sizes than the probes have. SKILLET_RANDOM_GRAPHS sets how many.
+// Graphs of other forms and sizes than the probes. SKILLET_RANDOM_GRAPHS: number of graphs.
 class VivanteQuirksOfGraphs : public VivanteQuirks {};
 
 TEST_P(VivanteQuirksOfGraphs, OnlyOperationsThatStandOnTheAssumptionAreWrong) {
