@@ -1,5 +1,5 @@
 // ./x bench: wall time of each stage, per model: import, passes, compile, load, simulated inference, CPU kernels.
-// Medians of several runs on this machine; the ratios are what carries over to another one.
+// Medians of several runs on this machine; only the ratios apply to other machines.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -130,7 +130,7 @@ void print_json(const std::vector<Times>& rows, const Options& options) {
   fmt::print("{}\n", out.dump(2));
 }
 
-// The demo model, and the MobileNets beside the repository where they are.
+// The demo model, and the MobileNets beside the repository if they exist.
 std::vector<std::string> default_models() {
   std::vector<std::string> out = {"models/digits.tflite"};
   std::error_code none;

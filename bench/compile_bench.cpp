@@ -1,6 +1,5 @@
-// compile() alone, on one core, and the same from a cache folder: skillet_compile_bench [--benchmark_...]
-// MODEL.tflite... Beside the time: the constants of all programs in MB, and how often memcpy would move as many bytes
-// in that time.
+// compile() alone, on one core, and with a cache folder: skillet_compile_bench [--benchmark_...] MODEL.tflite... Also
+// prints the constants of all programs in MB, and how many times memcpy would move that many bytes in the same time.
 #include <benchmark/benchmark.h>
 #include <unistd.h>
 
@@ -24,7 +23,7 @@ size_t constant_bytes(const compile::Compiled& compiled) {
   return bytes;
 }
 
-// Of this process, so that others on the machine count less.
+// CPU time of this process, so that other load on the machine matters less.
 double cpu_ms() {
   timespec now{};
   ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);

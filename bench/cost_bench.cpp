@@ -1,7 +1,7 @@
-// What an inference costs a chip and its host, as a table: skillet_cost_bench CHIP MODEL...
-// Of one core: operations on the NPU, jobs and tasks (lists of commands) that an inference submits, bytes of device
-// memory, the least CPU time of a few compilations, and of simulated inferences on this machine. The simulated chip's
-// own time is in `skillet plan`.
+// The cost of an inference for a chip and its host, as a table: skillet_cost_bench CHIP MODEL... For one core:
+// operations on the NPU, jobs and tasks (lists of commands) per inference, bytes of device memory, the least CPU time
+// of a few compilations, and of simulated inferences on this machine. `skillet plan` prints the simulated chip's own
+// time.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kCompilations = 20, kInferences = 3;
 
-// Of this process, so that others on the machine count less.
+// CPU time of this process, so that other load on the machine matters less.
 double cpu_ms() {
   timespec now{};
   ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);

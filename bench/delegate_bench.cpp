@@ -1,6 +1,6 @@
-// The host's part of an inference through the delegate: everything but the device, which is null: it takes jobs and
-// does nothing. Prints the load time (dividing, compiling, uploading) and microseconds and allocations per run of each
-// partition. usage: delegate_bench MODEL.tflite [DEVICE [RUNS]]      (default null:a311d 1000)
+// The host's time of an inference through the delegate: the device is null, which takes jobs and does nothing. Prints
+// the load time (dividing, compiling, uploading), and microseconds and allocations per run of each partition. usage:
+// delegate_bench MODEL.tflite [DEVICE [RUNS]]      (default null:a311d 1000)
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -41,7 +41,7 @@ int run(const char* model, const char* device, size_t runs) {
     std::fprintf(stderr, "%s\n", graph.error().message.c_str());
     return 1;
   }
-  // What the chip takes, whether it is worth the way or not.
+  // Offloads everything that the chip takes, profitable or not.
   std::array<const char*, 2> keys = {"device", "partition"}, values = {device, "all"};
   const auto start = std::chrono::steady_clock::now();
   TfLiteDelegate* delegate = create(keys.data(), values.data(), keys.size(), nullptr);

@@ -1,4 +1,4 @@
-// Layout conversions against memcpy of as many bytes, in one run. Bytes per second count the tensor once.
+// Layout conversions against memcpy of equally many bytes, in one run. Bytes per second count the tensor once.
 #include <benchmark/benchmark.h>
 
 #include <cstring>

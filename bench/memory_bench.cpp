@@ -1,8 +1,8 @@
 // The tables of docs/memory.md: skillet_memory_bench [--update docs/memory.md] MODEL.tflite...
-// For each chip and model that ../shared/golden has recorded jobs of: what the recorded driver took and what ours take,
-// in whole pages; what a second session of the same model in the process adds; the encoded constants and the most that
-// inputs, outputs and intermediates need at one time, which no plan can go below; and all that we take over their sum.
-// Then what plans of intermediates take over the smallest plans that there are.
+// For each chip and model with recorded jobs in ../shared/golden: the memory of the recorded driver and of our
+// programs, in whole pages; the additional memory of a second session of the model in the process; the encoded
+// constants and the largest simultaneous need of inputs, outputs and intermediates, a lower bound for any plan; and our
+// memory over their sum. Then the plans of intermediates over the smallest possible plans.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,12 +26,12 @@ namespace {
 constexpr uint64_t kPageBytes = 4096;
 
 struct Memory {
-  uint64_t all = 0, shared = 0;  // in whole pages; of it what a second session uses too
+  uint64_t all = 0, shared = 0;  // in whole pages; shared: also used by a second session
   uint64_t constants = 0;        // bytes, as encoded, with commands
   uint64_t host_tensors = 0;     // inputs and outputs
 };
 
-// The operation that a word of a buffer belongs to.
+// Returns the operation that a word of a buffer belongs to.
 std::optional<uint32_t> operation_at(const npu::Program& program, npu::BufferId buffer, uint64_t at_byte) {
   for (const npu::DebugEntry& one : program.debug_map) {
     if (one.buffer == buffer && one.operation >= 0 && at_byte >= one.offset_bytes &&
@@ -41,7 +41,7 @@ std::optional<uint32_t> operation_at(const npu::Program& program, npu::BufferId 
   return std::nullopt;
 }
 
-// An intermediate tensor, or a buffer of scratch that is none.
+// An intermediate tensor, or a scratch buffer.
 struct Piece {
   npu::BufferId buffer = 0;
   uint64_t offset = 0;
@@ -125,7 +125,7 @@ Memory sum_of(const std::vector<npu::Program>& programs) {
 
 double mb(uint64_t bytes) { return static_cast<double>(bytes) / 1e6; }
 
-// All buffers that the recorded driver had; none where nothing was recorded.
+// Size of all buffers of the recorded driver; none if nothing was recorded.
 Result<std::optional<uint64_t>> recorded_bytes(const std::string& chip, const std::string& model) {
   const std::string folder = fmt::format("../shared/golden/{}/coral/{}", chip, model);
   if (!std::filesystem::exists(folder)) return std::optional<uint64_t>();
@@ -139,7 +139,7 @@ Result<std::optional<uint64_t>> recorded_bytes(const std::string& chip, const st
   return std::optional(sum);
 }
 
-// What plan_memory() makes of a network's intermediates, over the most that is needed at one time: 1 is the smallest.
+// The plan of plan_memory() for a network's intermediates, and the least memory needed at one time.
 struct Planned {
   size_t tensors = 0;
   uint64_t planned = 0, least = 0;
@@ -190,7 +190,7 @@ Result<std::optional<Row>> row_of(const std::string& model, const ir::Graph& gra
   return std::optional(Row{std::move(text), plan});
 }
 
-// Of random lifetimes, so many at a time, the smallest plans are found by trying all orders.
+// For sets of random lifetimes, finds the smallest plans by trying all orders.
 std::string random_plans() {
   constexpr int kCases = 100;
   std::string text;
@@ -244,7 +244,7 @@ Result<Tables> tables_of(std::span<const std::string> files) {
   return out;
 }
 
-// Puts the table where the page has a place for it.
+// Replaces the table at its marker in the page.
 Result<void> put(std::string& page, std::string_view name, std::string_view table) {
   const std::string begin = fmt::format("<!-- memory: {} -->\n", name);
   const size_t at = page.find(begin), end = page.find("<!-- end -->", at);

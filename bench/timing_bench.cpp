@@ -1,6 +1,6 @@
-// How long it takes to say how long a network takes: skillet_timing_bench [--benchmark_...] MODEL.tflite...
-// For each timed chip: pricing all jobs of the compiled network, and that with recording them first as `skillet plan`
-// does. Beside the time: tasks, and microseconds of CPU time for each.
+// Time to predict a network's time: skillet_timing_bench [--benchmark_...] MODEL.tflite... For each chip with a timing
+// model: timing all jobs of the compiled network, and the same including the recording of jobs, as `skillet plan` does.
+// Also prints the number of tasks, and microseconds of CPU time for each.
 #include <benchmark/benchmark.h>
 
 #include "graph/import/import.h"
@@ -29,7 +29,7 @@ Result<capture::Capture> record(const std::string& chip, const Parts& parts) {
   return std::move(done.capture);
 }
 
-// `price` is what is measured; it gives the number of tasks.
+// `price` is the measured function; it returns the number of tasks.
 template <typename Price>
 void measure(benchmark::State& state, const Price& price) {
   size_t tasks = 0;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int32_t kChannels = 512;
 
-// Weights around the zero point, as those of models are.
+// Weights around the zero point, as in real models.
 Bytes weights_of(int32_t elems, uint8_t zero_point) {
   SplitMix64 random(1);
   Bytes bytes(static_cast<size_t>(kChannels * elems));

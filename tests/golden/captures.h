@@ -9,7 +9,7 @@
 
 namespace skillet::golden {
 
-// All "set/case" names of DIR/CHIP, sorted. Error when there is none.
+// Lists all "set/case" names of DIR/CHIP, sorted. Error when there are none.
 Result<std::vector<std::string>> list_captures(const std::string& dir, const std::string& chip);
 
 }  // namespace skillet::golden

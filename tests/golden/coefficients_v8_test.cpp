@@ -1,6 +1,5 @@
-// Recorded coefficient buffers of the V8 generation: decoded by the simulator they are the model's weights, and written
-// again from there by our encoder they are the same bytes. Small captures of the repository, and all of
-// ../shared/golden.
+// Recorded coefficient buffers of the V8 generation: the simulator decodes them to the model's weights, and our encoder
+// writes the same bytes from these weights. Small captures of the repository, and all of ../shared/golden.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -27,10 +26,10 @@ using npus::vivante::SymbolMapChoice;
 
 constexpr const char* kChipName = "imx8mp";
 const hw::ChipRow& kChip = *hw::find_chip(kChipName);
-// The recorded driver reads the size of this input from the wrong dimension: the stream is not what its job says.
+// The recorded driver reads the size of this input from the wrong dimension: the stream does not match its job.
 constexpr std::string_view kBrokenCase = "edge/fc_hwc_u8";
 
-// One recorded NN job: its buffer, and the filter that the buffer holds.
+// One recorded NN job: its buffer, and the filter in the buffer.
 struct RecordedJob {
   vivante::CoefficientShape shape;
   Bytes buffer;
@@ -51,7 +50,7 @@ void place_kernel(const vivante::Kernel& kernel, RecordedJob& job) {
   }
 }
 
-// What was recorded at an address of the device.
+// Returns the recorded bytes at a device address.
 Result<Bytes> read(const capture::Submission& submission, uint64_t address, uint64_t size_bytes) {
   const auto place = npu::find_place(submission, address);
   if (!place || size_bytes > place->room_bytes) return error(ErrorCode::malformed, "no buffer at {:#x}", address);
@@ -96,7 +95,7 @@ Result<std::vector<RecordedJob>> read_jobs(const std::string& folder) {
   return jobs;
 }
 
-// ---- the model's weights as a job has them ----
+// ---- the model's weights in the form of a job ----
 
 struct ModelFilter {
   const ir::Tensor* filter;
@@ -106,7 +105,7 @@ struct ModelFilter {
   int32_t rows() const { return static_cast<int32_t>(filter->shape.dims[1]); }
   int32_t columns() const { return static_cast<int32_t>(filter->shape.dims[2]); }
   int32_t last() const { return static_cast<int32_t>(filter->shape.dims.back()); }
-  // Outside the filter: the zero point, which is what space-to-depth fills up with.
+  // Outside the filter: the zero point, as space-to-depth fills.
   uint8_t tap(int32_t oc, int32_t c, int32_t row, int32_t column) const {
     if (row >= rows() || column >= columns()) return zero_point;
     const int64_t position = int64_t{row} * columns() + column;
@@ -131,7 +130,7 @@ Bytes expected_weights(const ModelFilter& m, int32_t output_channels) {
   return all;
 }
 
-// Ops that become NN jobs, in order.
+// Returns the ops that become NN jobs, in order.
 std::vector<const ir::Op*> nn_ops(const ir::Graph& graph) {
   std::vector<const ir::Op*> ops;
   for (const ir::Op& op : graph.ops) {
@@ -145,8 +144,7 @@ std::vector<const ir::Op*> nn_ops(const ir::Graph& graph) {
 
 bool is_sum(const ir::Op& op) { return op.kind == ir::OpKind::add || op.kind == ir::OpKind::sub; }
 
-// Not those of additions; not 1x1x1 filters, which become 2x2; not with strides that the recorded driver compiles
-// wrongly.
+// Excludes additions, 1x1x1 filters, which become 2x2, and strides that the recorded driver compiles wrongly.
 bool has_model_weights(const ir::Graph& graph, const ir::Op& op, const RecordedJob& job) {
   if (is_sum(op)) return false;
   if (const auto* conv = std::get_if<ir::ConvAttrs>(&op.attrs); conv != nullptr && conv->stride_h > 2) return false;
@@ -183,7 +181,7 @@ void check_job(const std::string& name, const ir::Graph& graph, const ir::Op& op
     EXPECT_TRUE(job.weights == expected) << name << ": weights";
     ++counts.with_model;
   }
-  // The weights of additions are of the driver's own making, unsigned in int8 models too.
+  // The driver makes the weights of additions itself, unsigned in int8 models too.
   const bool is_signed = graph.tensor(op.inputs[1]).dtype == ir::DType::int8 && !is_sum(op);
   const FilterView view{.output_channels = static_cast<int32_t>(job.shape.output_planes),
                         .weights_per_kernel = static_cast<int32_t>(weights_per_kernel(job.shape)),

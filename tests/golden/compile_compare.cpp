@@ -20,7 +20,7 @@ std::string model_path(const std::string& dir, const std::string& name) {
   return fmt::format("{}/models/{}.tflite", dir, name);
 }
 
-// The unsigned twin of a signed case, where the recorded driver has one; else empty.
+// Returns the unsigned twin of a signed case, if the recorded driver has one; else "".
 Result<std::string> twin_of(const std::string& dir, const std::string& chip, const std::string& name) {
   constexpr std::string_view kSigned = "_i8", kUnsigned = "_u8";
   if (!name.ends_with(kSigned)) return std::string();
@@ -35,7 +35,7 @@ bool has_job(const capture::Submission& submission) {
   return std::ranges::any_of(submission.buffers, &capture::BufferSnapshot::listed);
 }
 
-// What the device reads as the inputs of a case: signed values with 128 added. Empty where they were not kept.
+// Returns the inputs of a case in the device's form: signed values plus 128. Empty if they were not kept.
 std::vector<Bytes> device_inputs(const std::string& dir, const std::string& name) {
   const size_t slash = name.find('/');
   auto c = load_case(dir, name.substr(0, slash), name.substr(slash + 1));
@@ -48,7 +48,7 @@ std::vector<Bytes> device_inputs(const std::string& dir, const std::string& name
   return inputs;
 }
 
-// Finds inputs in recorded buffers: by their bytes, or where the recording says that an input begins, in order.
+// Finds inputs in recorded buffers: by their bytes, or in order at the places where the recording has an input.
 class InputSearch {
  public:
   explicit InputSearch(const capture::Submission& submission) : submission_(submission) {}
@@ -64,7 +64,7 @@ class InputSearch {
   }
 
  private:
-  // Of an input in front only the first one's place is known for sure: one after it must not reach the end.
+  // If the buffer only notes an input, just the first one's place is certain.
   static bool holds(const capture::BufferSnapshot& buffer, uint64_t offset, const Bytes& bytes) {
     if (offset + bytes.size() > buffer.size_bytes) return false;
     if (buffer.content != capture::Content::bytes) return buffer.holds_input && offset == 0;
@@ -77,7 +77,7 @@ class InputSearch {
   std::map<uint32_t, uint64_t> next_;  // by handle: where the next input would begin
 };
 
-// Outputs: buffers that jobs write and never read, in the order of their handles.
+// Finds inputs, and outputs: buffers that jobs write and never read, in the order of their handles.
 std::vector<npu::KnownTensor> recorded_tensors(const capture::Capture& capture, const std::vector<Bytes>& inputs) {
   std::vector<npu::KnownTensor> tensors;
   size_t outputs = 0;
@@ -96,7 +96,7 @@ std::vector<npu::KnownTensor> recorded_tensors(const capture::Capture& capture, 
   return tensors;
 }
 
-// Inputs as the host writes them: device bytes through the binding's XOR.
+// Returns inputs as the host writes them: device bytes through the binding's XOR.
 std::vector<Bytes> host_inputs(const CompiledPart& part, const std::vector<Bytes>& inputs) {
   std::vector<Bytes> out;
   for (const npu::TensorBinding& binding : part.program.inputs) {
@@ -111,7 +111,7 @@ std::vector<Bytes> host_inputs(const CompiledPart& part, const std::vector<Bytes
   return out;
 }
 
-// Names of our tensors: inputs only where the recording's are known too, each once.
+// Names our tensors: inputs only if their places in the recording are known too, each once.
 void name_tensors(const CompiledPart& part, const runtime::RecordedProgram& places, const std::vector<Bytes>& inputs,
                   ComparedCase& out, size_t& outputs) {
   const npu::Program& program = part.program;
@@ -132,7 +132,7 @@ void name_tensors(const CompiledPart& part, const runtime::RecordedProgram& plac
     out.our_tensors.push_back({fmt::format("output {}", outputs++), place.handle, place.offset_bytes});
 }
 
-// A recording does not tell which of the buffers that its jobs also read are outputs.
+// A recording does not show which of the buffers that its jobs also read are outputs.
 void forget_outputs_read_by_jobs(ComparedCase& out) {
   const auto is_output = [](const npu::KnownTensor& tensor) { return tensor.name.starts_with("output"); };
   if (std::ranges::count_if(out.recorded_tensors, is_output) == std::ranges::count_if(out.our_tensors, is_output))
@@ -198,8 +198,8 @@ Result<void> judge_by(const std::string& dir, const npu::Chip& chip, const std::
   return {};
 }
 
-// The switch, where a driver has it, that makes the jobs of a signed model those of its twin on chips where the
-// recorded driver makes others, which are wrong.
+// A switch of some drivers: compiles a signed model to the jobs of its twin, on chips where the recorded driver's jobs
+// for signed models are wrong.
 constexpr std::string_view kTwinSwitch = "unsigned_bytes";
 
 Result<npu::CompileOptions> as_twin(const npu::Chip& chip, npu::CompileOptions options) {
@@ -209,8 +209,9 @@ Result<npu::CompileOptions> as_twin(const npu::Chip& chip, npu::CompileOptions o
   return options;
 }
 
-// By its own recording, which shows what is copied of the recorded driver. Where that is not what is right, and there
-// is a twin, by the twin's as well. Tunings other than `recorded` may leave the former.
+// Compares with the case's own recording, which also shows faults copied from the recorded driver. If the two differ
+// and there is a twin, compares with the twin's recording too. Tunings other than `recorded` only need to match the
+// twin's.
 Result<void> judge(const std::string& dir, const npu::Chip& chip, const npu::CompileOptions& options, Outcome& out,
                    InputCounts* counts) {
   SK_TRY(judge_by(dir, chip, out.name, options, out, counts));

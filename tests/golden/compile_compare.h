@@ -1,4 +1,4 @@
-// Compares the jobs that a driver compiles with recorded jobs of a driver that is known to work on silicon.
+// Compares the jobs that a driver compiles with jobs recorded from a driver that works on silicon.
 // Called by skillet_golden and its tests.
 // Must not know: simulators, a vendor's anything.
 #pragma once
@@ -14,21 +14,21 @@ namespace skillet::golden {
 // A graph input in our capture.
 struct GraphInput {
   npu::KnownTensor place;
-  Bytes bytes;  // as the device counts values: signed ones with 128 added
+  Bytes bytes;  // in the device's form: signed values plus 128
 };
-// What a buffer held of which the recording keeps no bytes.
+// Hash of a buffer whose bytes the recording does not keep.
 struct BufferHash {
   uint32_t handle = 0;
   std::string sha256_128;  // first 128 bits, hex; of the whole buffer
 };
-// How the bytes of graph inputs, as the host wrote them, were judged.
+// How the bytes of graph inputs, as the host wrote them, were compared.
 struct InputCounts {
   int by_bytes = 0, by_hash = 0;
-  int by_host_bytes = 0;  // the recording says that the buffer starts with the host's bytes as they are
+  int by_host_bytes = 0;  // the recording notes that the buffer starts with the host's bytes unchanged
   int not_written = 0;    // the recorded host left the buffer zero
   int not_kept = 0;       // neither bytes nor a hash
-  int made_by_cpu = 0;    // no graph input: operations on the CPU make it, from what the recording does not have
-  int not_found = 0;      // no job reads it, or the jobs differ so much that nothing stands for it
+  int made_by_cpu = 0;    // not a graph input: computed on the CPU, from data that the recording lacks
+  int not_found = 0;      // no job reads it, or the jobs differ too much to find the matching buffer
 
   int judged() const { return by_bytes + by_hash + by_host_bytes; }
 };
@@ -38,7 +38,7 @@ struct ComparedCase {
   capture::Capture recorded, ours;
   std::vector<npu::KnownTensor> recorded_tensors, our_tensors;
   std::vector<GraphInput> our_inputs;
-  int inputs_made_by_cpu = 0;  // of parts
+  int inputs_made_by_cpu = 0;  // inputs of parts
   std::vector<BufferHash> recorded_hashes;
   std::vector<std::string> refusals;
   bool has_recorded_job = false, has_our_job = false;
@@ -46,15 +46,15 @@ struct ComparedCase {
   npu::ComparedSide recorded_side() const {
     return {capture::Reader::of(recorded), recorded_tensors, recorded_sizes_are_exact()};
   }
-  // A kernel that rounds gives whole pages.
+  // False if the recorded kernel rounds sizes to whole pages.
   bool recorded_sizes_are_exact() const;
   npu::ComparedSide our_side() const { return {capture::Reader::of(ours), our_tensors, true}; }
 };
-// DIR/CHIP/SET/CASE/capture.json, and DIR/models/SET/CASE.tflite compiled for `chip`.
+// Reads DIR/CHIP/SET/CASE/capture.json, and compiles DIR/models/SET/CASE.tflite for `chip`.
 Result<ComparedCase> prepare_case(const std::string& dir, const npu::Chip& chip, const std::string& name,
                                   const npu::CompileOptions& options = {.tuning = npu::Tuning::recorded});
 
-// Jobs, and what the host writes for graph inputs.
+// Compares the jobs, and the bytes that the host writes for graph inputs.
 Result<npu::CaptureComparison> compare_sides(const npu::Driver& driver, const npu::Chip& chip, const ComparedCase& c,
                                              InputCounts* counts = nullptr);
 
@@ -67,16 +67,16 @@ Result<npu::CaptureComparison> compare_sides(const npu::Driver& driver, const np
 //               side's fingerprint
 //   no_job      the recorded driver sent nothing: nothing to compare
 //   failed      the case could not be read or compiled
-// A signed case that has an unsigned twin (twin.h) is judged by both recordings; `counts` are of its own.
+// A signed case that has an unsigned twin (twin.h) is compared with both recordings; `counts` are for its own.
 Outcome compare_case(const std::string& dir, const npu::Chip& chip, const std::string& name,
                      const npu::CompileOptions& options = {.tuning = npu::Tuning::recorded},
                      InputCounts* counts = nullptr);
-// Whether a switch alone changes what the device is told to do, against no switch.
+// Returns whether a switch alone changes the jobs, compared with no switch.
 Result<bool> switch_changes_jobs(const std::string& dir, const npu::Chip& chip, const std::string& name,
                                  std::string_view tuning_switch);
 
 std::string hash_text(uint64_t hash);  // short, for files
-// The summary of what differs between two sides; empty where nothing does.
+// The summary of the differences between two sides; empty if there are none.
 Result<std::string> summary_of(const npu::Driver& driver, const npu::Chip& chip, const ComparedCase& c,
                                const npu::CaptureComparison& comparison);
 // The differences as text, those of whole jobs first.

@@ -28,7 +28,7 @@ Result<CompiledModel> compile_model(const std::string& path, const npu::Chip& ch
                                     const npu::CompileOptions& options) {
   SK_TRY_ASSIGN(ir::Graph graph, tflite::import_file(path));
   SK_TRY_ASSIGN(const npu::Driver* driver, npu::driver_of(chip));
-  // As recorded a driver refuses what the recorded one does; otherwise what does not compile is a fault.
+  // With `recorded`, a driver refuses what the recorded one does; otherwise a failure to compile is an error.
   compile::Options all{.driver = options, .leave_out = options.tuning == npu::Tuning::recorded};
   all.driver.unproven = npu::Unproven::take;
   const log::ScopedLevel quiet(all.leave_out ? std::optional(log::Level::error) : std::nullopt);  // a warning each

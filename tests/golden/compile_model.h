@@ -1,4 +1,4 @@
-// A model compiled for a chip the way a session compiles it, with everything that the chip takes on the chip.
+// A model compiled for a chip as a session compiles it, with all operations that the chip takes on the chip.
 // Called by the golden comparison and by skillet_streams.
 // Must not know: captures, devices, a vendor's anything.
 #pragma once
@@ -12,9 +12,9 @@
 namespace skillet::golden {
 
 struct CompiledPart {
-  std::vector<int32_t> ops;  // of the model file
+  std::vector<int32_t> ops;  // ids in the model file
   ir::Graph graph;
-  std::vector<int32_t> model_inputs;  // by input of `graph`: which input of the model it is, or -1
+  std::vector<int32_t> model_inputs;  // for each input of `graph`: the index of the model's input, or -1
   npu::Program program;
 };
 struct CompiledModel {
@@ -23,7 +23,7 @@ struct CompiledModel {
   std::vector<std::string> refusals;  // "op 3 CONV_2D -> 'x': reason"
 };
 
-// Error when the model cannot be read, and when a part does not compile.
+// Error when the model cannot be read, or when a part does not compile.
 Result<CompiledModel> compile_model(const std::string& path, const npu::Chip& chip, const npu::CompileOptions& options);
 
 }  // namespace skillet::golden

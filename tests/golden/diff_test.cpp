@@ -1,4 +1,4 @@
-// `skillet diff` and the judge of golden cases must agree, whatever form the two sides have.
+// `skillet diff` and the comparison of golden cases must agree, in whatever form the two sides are given.
 #include <gtest/gtest.h>
 
 #include "base/testing/in_tree.h"
@@ -15,7 +15,7 @@ struct Counts {
   int identical = 0, differs = 0, other = 0;
 };
 
-// The recorded folder against the model, and both sides again as capture files of ours.
+// Compares the recorded folder with the model, and both sides again as capture files.
 void check_case(const std::string& dir, const npu::Chip& chip, const std::string& name, Counts& counts) {
   const Outcome outcome = compare_case(dir, chip, name);
   if (outcome.outcome != "identical" && outcome.outcome != "differs") {

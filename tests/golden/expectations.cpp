@@ -15,7 +15,7 @@ std::string format_line(const Outcome& one, const std::string& reason) {
   return fmt::format("{:<31} {:<9} {}{}\n", one.name, one.outcome, summary, reason);
 }
 
-// Takes "[SUMMARY] " off the front of a reason.
+// Removes a leading "[SUMMARY] " from a reason and returns the summary.
 std::string take_summary(std::string& reason) {
   const size_t end = reason.starts_with('[') ? reason.find("] ") : std::string::npos;
   if (end == std::string::npos) return {};
@@ -55,7 +55,7 @@ const std::string& Expectations::expected(const std::string& name) const {
   return exact == by_name_.end() ? expected_of_kind(name) : lines_[exact->second].outcome;
 }
 
-// A kind of cases has no summary: each has another.
+// Lines for many cases have no summary, as each case has its own.
 bool Expectations::holds(const Outcome& one) const {
   if (one.outcome != expected(one.name)) return false;
   const auto exact = by_name_.find(one.name);

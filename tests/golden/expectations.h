@@ -1,7 +1,7 @@
-// Which outcome each golden case is expected to have, and why: tests/expectations/MODE-CHIP.txt.
+// The expected outcome of each golden case, with the reason: tests/expectations/MODE-CHIP.txt.
 //   # comment
-//   SET/CASE  OUTCOME  [SUMMARY]  REASON...      `*` and `?` in SET/CASE stand for many cases; a line without them goes
-//                                                first. A line of one case has the outcome's summary, where it has one
+//   SET/CASE  OUTCOME  [SUMMARY]  REASON...      `*` and `?` in SET/CASE match many cases; a line without them goes
+//                                                first. A line for one case has the outcome's summary, if there is one
 // Called by skillet_golden. Must not know: how outcomes come about.
 #pragma once
 
@@ -16,26 +16,26 @@ namespace skillet::golden {
 struct Outcome {
   std::string name;  // "set/case"
   std::string outcome;
-  std::vector<std::string> details;  // why; the first is the most telling
-  std::string summary{};             // short and always the same, so that a change within the outcome is seen; or empty
+  std::vector<std::string> details;  // reasons; the most important first
+  std::string summary{};             // short and reproducible, so that a change within the outcome shows; or empty
 };
 
 class Expectations {
  public:
-  // `usual` is expected of every case that the file does not name. A file that is not there names none.
+  // `usual` is expected of every case that the file does not name. A missing file names none.
   static Result<Expectations> read(const std::string& path, std::string usual);
 
   const std::string& expected(const std::string& name) const;
   bool holds(const Outcome& one) const;
-  // One line for each outcome that is not the expected one, in either direction.
+  // Returns one line for each unexpected outcome, better or worse.
   std::vector<std::string> check(const std::vector<Outcome>& outcomes) const;
-  // The file's new text: lines that hold, comments and reasons stay; what changed says so; new lines stand at the end
-  // with their first detail as the reason.
+  // Returns the file's new text: keeps valid lines, comments and reasons; marks changed lines; appends new lines with
+  // their first detail as the reason.
   std::string updated(const std::vector<Outcome>& outcomes) const;
 
  private:
   struct Line {
-    std::string text;  // as it is in the file
+    std::string text;  // as in the file
     std::string name, outcome, summary, reason;
     bool is_pattern() const { return name.find_first_of("*?") != std::string::npos; }
   };

@@ -74,8 +74,8 @@ TEST(Expectations, AnUpdateKeepsWhatHoldsAndThenHolds) {
   EXPECT_EQ(again->updated(now), text);
 }
 
-// A difference from recorded jobs is one of the known faults of the recorded driver: its row in the hardware
-// specification's list, "(9)", or the section that tells of it, "(10.2)".
+// A difference from recorded jobs is a known fault of the recorded driver: its reason names a row of the hardware
+// specification's list, "(9)", or the section that describes it, "(10.2)".
 TEST(Expectations, EveryDifferenceNamesItsRow) {
   const std::regex row(R"((\[[^\]]*\] )?\((1?\d|2\d|\d+\.\d+(\.\d+)?)\).*)");
   int lines = 0;

@@ -59,7 +59,7 @@ class Fingerprint {
                        static_cast<int64_t>(offset) - static_cast<int64_t>(known->second.first));
   }
 
-  // What is there, to the next constant in the buffer; what is not stored is 0.
+  // Returns the stored bytes up to the next constant in the buffer; bytes that are not stored are 0.
   std::string contents(const BufferSnapshot& buffer, uint64_t from, uint64_t covered) const {
     if (buffer.content == capture::Content::unknown) return "not kept";
     uint64_t end = buffer.bytes.size();
@@ -76,7 +76,7 @@ class Fingerprint {
     return fmt::format("{}{}{}", buffer.listed ? ", listed" : "", buffer.read ? ", read" : "",
                        buffer.write ? ", written" : "");
   }
-  // Buffers that are listed, and that no job names.
+  // Adds listed buffers that no job names.
   void others(const Submission& submission) {
     std::multiset<std::string> uses;
     for (const BufferSnapshot& buffer : submission.buffers) {

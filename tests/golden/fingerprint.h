@@ -1,5 +1,5 @@
-// What a capture tells a device, as one number that no allocator changes: two captures that the judge finds the same
-// have the same one (tested over all recorded cases), so that a change within a case that differs is seen.
+// A hash of the jobs of a capture that does not depend on the allocator. Captures that compare as identical have the
+// same fingerprint (tested over all recorded cases), so changes within a case that differs show.
 // Called by compile_compare.cpp. Must not know: a vendor's anything.
 #pragma once
 
@@ -8,9 +8,9 @@
 
 namespace skillet::golden {
 
-// Of every value, of the bytes that the device reads, of which memory it uses, of lists and submit parameters. Buffers
-// count by the order in which jobs name them, places in one by their distance from the first that is named. Not in it:
-// sizes of buffers, which allocators round.
+// Hashes every value, the bytes that the device reads, the memory that it uses, lists and submit parameters. Buffers
+// are numbered in the order in which jobs name them, and places by their distance from the first named place of the
+// buffer. Excludes sizes of buffers, which allocators round.
 Result<uint64_t> fingerprint(const npu::Driver& driver, const npu::Chip& chip, npu::ComparedSide side);
 
 }  // namespace skillet::golden

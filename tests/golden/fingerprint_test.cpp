@@ -1,4 +1,4 @@
-// Within cases that differ, and must go on to differ in the same way, a change is seen by their summary.
+// A change within a case that is expected to differ must change its summary.
 #include "fingerprint.h"
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@ namespace {
 
 const std::string kSmall = skillet::in_tree("tests/golden/small");
 
-// Allocators, sizes of pages and numbers of buffers are not in it: two sides that the judge finds the same have one.
+// Fingerprints exclude allocators, page sizes and numbers of buffers: two sides that compare as identical have one.
 void check_identical_cases(const std::string& dir, int& same, int& other) {
   for (const char* name : {"a311d", "imx8mp", "s905d3"}) {
     const npu::Chip chip = *npu::find_chip(name);
@@ -44,7 +44,7 @@ TEST(Fingerprint, IsThatOfAnIdenticalRecording) {
   EXPECT_GT(other, 0);
 }
 
-// A differing case of ours, and how many of the changes of our side its summary did not see.
+// A differing case, and the number of changes of our side that did not change its summary.
 class Planted {
  public:
   explicit Planted(const char* name) : chip_(*npu::find_chip("a311d")), driver_(**npu::driver_of(chip_)) {
@@ -115,7 +115,7 @@ TEST(Fingerprint, SeesWhatIsPlantedInACaseThatDiffers) {
   }
 }
 
-// A refused case has only the recorded side: its summary is the hash of that, so that a change of it is seen.
+// A refused case has only the recorded side: its summary is the hash of that side, so that changes of it show.
 TEST(Fingerprint, OfTheRecordedSideIsTheSummaryOfARefusedCase) {
   const npu::Chip chip = *npu::find_chip("a311d");
   const npu::Driver& driver = **npu::driver_of(chip);

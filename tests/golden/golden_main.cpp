@@ -1,5 +1,5 @@
-// skillet_golden CHIP: what we compile against recorded jobs (or, --simulate, recorded jobs on our simulator against
-// TensorFlow Lite), each case against its expected outcome. Exit code: 0 as expected, 1 not, 2 trouble.
+// skillet_golden CHIP: compares our jobs with recorded jobs (or, --simulate, recorded jobs on our simulator with
+// TensorFlow Lite), and each case with its expected outcome. Exit code: 0 as expected, 1 not, 2 other errors.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <xxhash.h>
@@ -50,7 +50,7 @@ struct Row {
   InputCounts inputs;
 };
 
-// What tells two results of one class apart. Of what must be exact it is the outcome itself.
+// Distinguishes two results of one class. For exact results the outcome suffices.
 std::string summary_of(const ReplayRow& replay) {
   if (replay.result == ReplayClass::exact) return {};
   if (replay.result == ReplayClass::fault) return hash_text(XXH64(replay.reason.data(), replay.reason.size(), 0));
@@ -73,7 +73,7 @@ Row row_of(const ReplayRow& replay) {
   return row;
 }
 
-// Who runs the recorded jobs of a family; null: nobody.
+// Returns the function that runs recorded jobs of a family; null: none.
 SimulateCase simulator_of(const npu::Chip& chip) {
   constexpr std::pair<std::string_view, SimulateCase> kFamilies[] = {
 #ifdef SKILLET_GOLDEN_VIVANTE
@@ -131,7 +131,7 @@ std::map<std::string, Summary> summarise(const std::vector<Row>& rows) {
   return sets;
 }
 
-// Cases by the assumption of the simulator that their result rests on.
+// Groups cases by the simulator's assumption that their result depends on.
 std::map<std::string, std::vector<std::string>> by_assumption(const std::vector<Row>& rows) {
   std::map<std::string, std::vector<std::string>> cases;
   for (const Row& row : rows) {
@@ -245,7 +245,7 @@ Result<int> judge(const Options& options, const std::vector<Row>& rows) {
   return 0;
 }
 
-// What tells the tunings apart: each switch, the first tuning that has it, and how many cases' jobs it alone changes.
+// Lists each switch, the first tuning that has it, and the number of cases whose jobs it changes alone.
 Result<int> print_switches(const Options& options, const npu::Chip& chip, const std::vector<std::string>& names) {
   SK_TRY_ASSIGN(const npu::Driver* driver, npu::driver_of(chip));
   nlohmann::json rows = nlohmann::json::array();
@@ -273,7 +273,7 @@ Result<int> print_switches(const Options& options, const npu::Chip& chip, const 
   return 0;
 }
 
-// Programs of a vendor's compiler as captures for `skillet decode` and `skillet replay`.
+// Writes programs of a vendor's compiler as captures for `skillet decode` and `skillet replay`.
 Result<int> write_captures([[maybe_unused]] const Options& options, const std::vector<std::string>& names) {
   int written = 0;
   for (const std::string& name : names) {

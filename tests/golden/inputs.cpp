@@ -13,7 +13,7 @@ using capture::BufferSnapshot;
 
 constexpr size_t kHashDigits = 32;  // the recording keeps the first 128 bits
 
-// The buffer as it is before each submission that lists it.
+// Returns the buffer's snapshot before each submission that lists it.
 std::vector<const BufferSnapshot*> uses(const capture::Capture& capture, uint32_t handle) {
   std::vector<const BufferSnapshot*> out;
   for (const capture::Submission& submission : capture.submissions) {
@@ -30,7 +30,7 @@ bool is_zero(const BufferSnapshot& buffer) {
           std::ranges::all_of(buffer.bytes, [](uint8_t b) { return b == 0; }));
 }
 
-// `size` bytes from `offset` on (which may be in front of the buffer); what is not stored is 0.
+// Returns `size` bytes from `offset` (which may be negative); bytes that are not stored are 0.
 Bytes bytes_from(const BufferSnapshot& buffer, int64_t offset, uint64_t size) {
   Bytes out(size);
   const std::span<const uint8_t> stored(buffer.bytes);

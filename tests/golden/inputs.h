@@ -1,5 +1,5 @@
-// Bytes of graph inputs in the memory of the device: what our host writes there against what the recorded host wrote
-// (values converted, channels padded, the layout). The device reads them, though no command holds them.
+// Compares the bytes that our host and the recorded host write for graph inputs into device memory (converted values,
+// padded channels, layout). The device reads them, but no command contains them.
 // Called by compile_compare.cpp. Must not know: layouts, a vendor's anything.
 #pragma once
 
@@ -10,10 +10,10 @@
 
 namespace skillet::golden {
 
-// Hashes of buffers of which the recording keeps no bytes, from the capture.json of `folder`.
+// Reads from the capture.json of `folder` the hashes of buffers whose bytes the recording does not keep.
 Result<std::vector<BufferHash>> read_buffer_hashes(const std::string& folder);
 
-// Adds what differs to `comparison`, which says which buffers stand for which. Counts how each input was judged.
+// Adds differences to `comparison`, which maps the buffers of both sides. Counts how each input was compared.
 InputCounts compare_inputs(const ComparedCase& c, npu::CaptureComparison& comparison);
 
 }  // namespace skillet::golden

@@ -1,5 +1,5 @@
-// What the host writes for graph inputs is compared with the recording: a change of any byte that Skillet writes must
-// be seen, whatever the recording keeps (bytes, a hash, or that they are the host's own).
+// The bytes that the host writes for graph inputs are compared with the recording: a change of any byte that Skillet
+// writes must show, in each form that recordings keep (bytes, a hash, or that they equal the host's own).
 #include "inputs.h"
 
 #include <gtest/gtest.h>

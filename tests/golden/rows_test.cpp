@@ -1,6 +1,6 @@
 // A case that is expected to differ from the recorded jobs names a row of the hardware specification's list of faults
-// (11.4), or a section. Where a rule can be written the row is checked: a model has what the row speaks of, and what
-// differs is of the kind that the fault makes. The other rows are judged by who writes the line.
+// (11.4), or a section. Rows with a rule here are checked: the model has the property of the row, and the differences
+// are of the kind that the fault causes. The author of a line checks the other rows.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -31,7 +31,7 @@ bool any_of_kind(const Graph& graph, OpKind kind) {
 }
 bool is_convolution(const Op& op) { return op.kind == OpKind::conv_2d || op.kind == OpKind::depthwise_conv_2d; }
 
-// What a rule on convolutions sees.
+// Input of a rule on convolutions.
 struct Window {
   bool depthwise;
   int64_t in_h, in_w, in_c, filter_h, filter_w, stride_h, stride_w;
@@ -54,7 +54,7 @@ bool any_activation(const Graph& graph) {
     return is_convolution(op) && op.as<ir::ConvAttrs>().activation == ir::Activation::relu_n1_to_1;
   });
 }
-// A graph input, or one through an operation on single bytes.
+// A graph input, or the result of an elementwise operation on one.
 bool is_input(const Graph& graph, ir::TensorId id) {
   for (const Op& op : graph.ops) {
     if (op.outputs[0] == id) return op.inputs.size() == 1 && std::ranges::count(graph.inputs, op.inputs[0]) != 0;
@@ -78,7 +78,7 @@ bool has_output_that_is_used(const Graph& graph) {
     return std::ranges::any_of(op.inputs, [&](ir::TensorId id) { return std::ranges::count(graph.outputs, id) != 0; });
   });
 }
-// One row of a picture, or a row of it, holds more than the fields of a job do.
+// A row of an image exceeds the fields of a job, in pixels or bytes.
 bool is_beyond_fields(const Graph& graph) {
   constexpr int64_t kMostPx = 8191, kMostRowBytes = 65535;
   return std::ranges::any_of(graph.tensors, [](const ir::Tensor& one) {
@@ -99,7 +99,7 @@ bool pads_few_rows(const Graph& graph) {
   });
 }
 
-// What sums are multiplied by (7.3), of additions with the weights of 7.7; in binary32 and this order.
+// The multiplier of sums (7.3), for additions with the weights of 7.7; in binary32 and in this order.
 float requantization(const Graph& graph, const Op& op) {
   const auto scale = [&](size_t i) { return graph.tensor(op.inputs[i]).quant.scale(); };
   const float out = graph.tensor(op.outputs[0]).quant.scale();
@@ -112,17 +112,17 @@ bool any_requantization(const Graph& graph, const std::function<bool(float)>& ha
     return (is_convolution(op) || op.kind == OpKind::add) && has(requantization(graph, op));
   });
 }
-// Half a step of the smaller operand's weight is worth more than a step of the sum (7.7).
+// Half a step of the smaller operand's weight exceeds a step of the sum (7.7).
 bool adds_with_coarse_weights(const Graph& graph) {
   return any_op(graph, [&](const Op& op) {
     const auto scale = [&](ir::TensorId id) { return graph.tensor(id).quant.scale(); };
     return op.kind == OpKind::add && std::max(scale(op.inputs[0]), scale(op.inputs[1])) > 2 * scale(op.outputs[0]);
   });
 }
-// As the rules see it.
+// A model as the rules use it.
 struct Model {
   Graph graph;
-  bool declares_other_shapes = false;  // the file says another size than the operations give
+  bool declares_other_shapes = false;  // the file declares other sizes than the operations give
 };
 std::optional<Model> model_of(const std::string& path) {
   auto graph = tflite::import_file(path);
@@ -147,7 +147,7 @@ bool in_bytes(const Counts& c) { return c.bytes > 0; }
 
 struct Rule {
   const char* row;
-  std::function<bool(const Graph&)> has;  // null: of a file that declares other shapes
+  std::function<bool(const Graph&)> has;  // null: the file declares other shapes
   bool (*differs)(const Counts&);         // null: cases with the row are refused
 };
 const Rule kRules[] = {
@@ -273,7 +273,7 @@ TEST(Rows, WhatALineNamesIsThere) {
   for (const auto& [row, count] : open) std::printf("(%s): %d lines, no rule\n", row.c_str(), count);
 }
 
-// A rule that every model meets would check nothing.
+// A rule that almost every model meets would check nothing.
 TEST(Rows, RulesTellModelsApart) {
   const auto dir = find_golden_dir();
   if (!dir) GTEST_SKIP() << "the recordings are not there";

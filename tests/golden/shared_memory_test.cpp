@@ -1,6 +1,6 @@
-// Programs as they run by default, whose intermediate tensors share memory, against programs that keep each tensor: the
-// same output bytes. Recorded jobs share nothing, and comparing layers keeps all tensors, so neither sees a tensor
-// whose memory is given away too early.
+// Programs in their default form, whose intermediate tensors share memory, give the output bytes of programs that keep
+// each tensor. Recorded jobs share nothing, and comparing layers keeps all tensors, so neither shows a tensor whose
+// memory is reused too early.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -14,7 +14,7 @@
 namespace skillet::golden {
 namespace {
 
-constexpr size_t kFewestOps = 2;             // of one operation there is nothing between
+constexpr size_t kFewestOps = 2;             // with one operation there is no intermediate tensor
 constexpr int64_t kMostBytes = 1024 * 1024;  // of all tensors: larger networks take too long
 
 int64_t tensor_bytes(const ir::Graph& graph) {
@@ -23,7 +23,7 @@ int64_t tensor_bytes(const ir::Graph& graph) {
   return sum;
 }
 
-// All outputs; `shared`: whether tensors of a program were in one memory.
+// Returns all outputs; `shared`: whether tensors of a program shared memory.
 Result<std::vector<Bytes>> run(const ir::Graph& graph, const runtime::Target& target, npu::Tuning tuning, bool keep,
                                bool& shared) {
   SK_TRY_ASSIGN(const auto session,

@@ -16,7 +16,7 @@ std::string type_name(ir::DType dtype) {
   return name;
 }
 
-// What case.json would say, from the model itself.
+// Builds the contents of a case.json from the model itself.
 Result<ReplayCase> case_from_model(const std::string& dir, const std::string& set, const std::string& name) {
   ReplayCase c{.inputs_recorded = false};
   c.golden.set = set;

@@ -1,4 +1,4 @@
-// The golden case that belongs to a recorded job; also where its inputs were not kept.
+// The golden case that belongs to a recorded job, even if its inputs were not kept.
 // Called by sim_replay.cpp and sim_layers.cpp.
 // Must not know: captures, simulators.
 #pragma once
@@ -13,7 +13,7 @@ namespace skillet::golden {
 
 struct ReplayCase {
   GoldenCase golden;
-  bool inputs_recorded = true;  // false: neither a file nor a generator; the inputs are of our own making
+  bool inputs_recorded = true;  // false: neither a file nor a generator; we made the inputs
 
   std::string name() const { return golden.set + "/" + golden.name; }
   bool has_op(std::string_view op) const;

@@ -43,7 +43,7 @@ std::vector<Piece> split_jobs(const capture::Capture& capture) {
       }
       if (!nn) continue;
       piece.nn_job = address;
-      // Each piece runs as a stream of its own.
+      // Each piece runs as its own stream.
       piece.words.insert(piece.words.end(), {hw::load_state_word(hw::State::wait_event), 0});
       for (int flush = 0; flush < 2; ++flush)
         piece.words.insert(piece.words.end(), {hw::load_state_word(hw::State::flush_cache), hw::kFlushBatch});
@@ -54,7 +54,7 @@ std::vector<Piece> split_jobs(const capture::Capture& capture) {
   return pieces;
 }
 
-// The pieces as submissions.
+// Returns the pieces as submissions.
 capture::Capture recorded_pieces(const capture::Capture& capture, const std::vector<Piece>& pieces) {
   capture::Capture out{.device = capture.device, .submissions = {}};
   for (const Piece& piece : pieces) {
@@ -82,13 +82,13 @@ Result<uint64_t> input_address(Replay& memory, const Piece& piece) {
   return tp.in_base_address.offset;
 }
 
-// Signed tensors are unsigned with 128 added inside the chip.
+// Inside the chip, signed tensors are unsigned: 128 is added.
 Bytes flipped(const ir::Tensor& tensor, Bytes bytes) {
   if (tensor.dtype == ir::DType::int8) std::for_each(bytes.begin(), bytes.end(), [](uint8_t& byte) { byte ^= 0x80; });
   return bytes;
 }
 
-// The NN job's output as the model has it; `planar`: it is planes of the op's output tensor.
+// Returns the NN job's output in the model's layout; `planar`: the bytes are planes of the op's output tensor.
 Result<Bytes> read_output(Replay& memory, const Piece& piece, const ir::Tensor& tensor, bool planar_bytes) {
   SK_TRY_ASSIGN(const auto nn, read_instruction<hw::NnInstruction>(memory, piece.nn_job, hw::kNnInstructionWords));
   SK_TRY_ASSIGN(const auto at, memory.at(nn.out_address.offset, static_cast<uint64_t>(tensor.bytes())));
@@ -103,7 +103,7 @@ Result<Bytes> read_output(Replay& memory, const Piece& piece, const ir::Tensor& 
   return flipped(tensor, std::move(nhwc));
 }
 
-// Whether the recorded driver takes the op: additions, and convolutions with one scale for the whole filter.
+// Returns whether the recorded driver takes the op: additions, and convolutions with one scale for the whole filter.
 bool is_layer(const ir::Graph& graph, const ir::Op& op) {
   if (op.kind == ir::OpKind::add) return true;
   if (op.kind != ir::OpKind::conv_2d && op.kind != ir::OpKind::depthwise_conv_2d) return false;
@@ -130,7 +130,7 @@ class LayerReplay {
   }
 
  private:
-  // What comes out at the end of all simulated layers, against the recording.
+  // Compares the outputs after all simulated layers with the recording.
   Result<void> whole_network() {
     SK_TRY_ASSIGN(const std::vector<Bytes> expected, expected_outputs(case_));
     std::vector<Bytes> simulated;
@@ -158,8 +158,8 @@ class LayerReplay {
     return {};
   }
 
-  // The first job of a submission reads the layer's input as it is in the model; operands of an addition follow each
-  // other. Everything stays NHWC unless it begins with a transpose.
+  // The first job of a submission reads the layer's input in the model's layout; the operands of an addition are
+  // contiguous. All jobs use NHWC unless the submission begins with a transpose.
   Result<void> start_submission(const Piece& piece, ir::OpId id) {
     const ir::Op& op = graph_.op(id);
     SK_TRY_ASSIGN(uint64_t address, input_address(device_, piece));

@@ -31,7 +31,7 @@ Result<std::vector<Bytes>> run_reference(const GoldenCase& c) {
 
 namespace {
 
-// Where the case's inputs were recorded, the outputs must have the recorded hashes.
+// If the case's inputs were recorded, the outputs must have the recorded hashes.
 Result<std::vector<Bytes>> reference_outputs(const ReplayCase& c) {
   SK_TRY_ASSIGN(std::vector<Bytes> outputs, run_reference(c.golden));
   if (outputs.size() != c.golden.outputs.size())

@@ -1,4 +1,4 @@
-// The reference results of a case where no recorded output was kept, and of single layers.
+// Reference results of single layers, and of cases whose output was not recorded.
 // Called by sim_replay.cpp and sim_layers.cpp.
 // Must not know: captures, simulators.
 #pragma once
@@ -13,14 +13,14 @@
 
 namespace skillet::golden {
 
-// Runs the case's model on its inputs; the graph's outputs in order.
+// Runs the case's model on its inputs; returns the graph's outputs in order.
 Result<std::vector<Bytes>> run_reference(const GoldenCase& c);
 
-// What the recording says: its bytes, or where only their hash was kept, bytes of that hash. Inputs of our own making
-// have no recorded output: the reference kernels stand in.
+// Returns the recorded bytes; if only their hash was kept, bytes with that hash; and the reference kernels' results for
+// inputs that we made.
 Result<std::vector<Bytes>> expected_outputs(const ReplayCase& c);
 
-// Runs ops of a graph one by one on values that the caller may replace in between.
+// Runs ops of a graph one by one; the caller may replace values in between.
 class LayerReference {
  public:
   explicit LayerReference(const ir::Graph& graph);  // borrowed

@@ -25,7 +25,7 @@ Result<fake::SimulatedCore> create_device(const std::string& chip, std::set<std:
   return fake::core_of(std::move(simulator), chip, "sim:" + chip);
 }
 
-// Why the result of jobs that run well says nothing; empty: it does.
+// Returns why the result of jobs that run cannot be compared; empty if it can.
 std::string_view incomparable(const std::string& chip, const ReplayCase& c) {
   const auto* const row = ::skillet::vivante::hw::find_chip(chip);
   const bool signed_is_wrong = row != nullptr && row->generation == 7 && c.has_signed_output();
@@ -58,7 +58,7 @@ Result<void> place_inputs(const ReplayCase& c, const capture::Submission& submis
     uint64_t at = buffer.address;
     if (next == c.golden.inputs.size()) return error(ErrorCode::malformed, "more input buffers than inputs");
     SK_TRY(write(device, at, c.golden.inputs[next].bytes));
-    // Operands of an addition follow each other in one buffer.
+    // The operands of an addition are contiguous in one buffer.
     at += c.golden.inputs[next++].bytes.size();
     const bool both = (c.has_op("ADD") || c.has_op("SUB")) && c.golden.inputs.size() == 2 && next == 1;
     if (both) SK_TRY(write(device, at, c.golden.inputs[next++].bytes));
@@ -66,7 +66,7 @@ Result<void> place_inputs(const ReplayCase& c, const capture::Submission& submis
   return {};
 }
 
-// The graph's outputs: buffers that the jobs only write, in the order of their handles.
+// Returns the graph's outputs: buffers that the jobs only write, in the order of their handles.
 Result<std::vector<Bytes>> read_outputs(const ReplayCase& c, const capture::Submission& submission, Replay& device) {
   std::vector<Bytes> outputs;
   for (const capture::BufferSnapshot& buffer : submission.buffers) {
@@ -74,7 +74,7 @@ Result<std::vector<Bytes>> read_outputs(const ReplayCase& c, const capture::Subm
     const CaseOutput& tensor = c.golden.outputs[outputs.size()];
     SK_TRY_ASSIGN(const auto from, device.at(buffer.address, tensor.bytes));
     Bytes bytes(from.begin(), from.end());
-    // Signed tensors are unsigned with 128 added inside the chip.
+    // Inside the chip, signed tensors are unsigned: 128 is added.
     if (tensor.type == "INT8") std::for_each(bytes.begin(), bytes.end(), [](uint8_t& byte) { byte ^= 0x80; });
     outputs.push_back(std::move(bytes));
   }
@@ -140,7 +140,7 @@ std::vector<ReplayRow> simulate_case(const std::string& dir, const std::string& 
     rows = std::move(done).value();
   else
     rows[0].reason = done.error().message;
-  rows.back().rests_on = std::move(assumptions);  // of a network the last row is the whole
+  rows.back().rests_on = std::move(assumptions);  // for a network, the last row is the whole
   return rows;
 }
 

@@ -1,4 +1,4 @@
-// Recorded jobs on the simulator: small ones that are in the repository. All others: skillet_golden --simulate.
+// Small recorded jobs of the repository on the simulator. All others: skillet_golden --simulate.
 #include <gtest/gtest.h>
 
 #include "base/testing/in_tree.h"
@@ -19,12 +19,12 @@ struct SmallSet {
   size_t cases;
 };
 
-// The weights row after row, which silicon reads otherwise (specification 6.2.3, 11.1).
+// A case with weights stored row by row, which silicon reads differently (specification 6.2.3, 11.1).
 constexpr const char* kRowAfterRow = "gen/8_5_1_120_1_0_0_0_4";
 
 // V7: a depthwise convolution as a dense one, a stride-2 convolution with its reshuffle, the recorded driver's own
-// weight order, and a table on four TP cores. V8: native depthwise with a group that is not full, first-pixel pooling
-// and space-to-depth, int8, fully connected, a sum and a difference.
+// weight order, and a table on four TP cores. V8: native depthwise with a partial group, first-pixel pooling and
+// space-to-depth, int8, fully connected, a sum and a difference.
 TEST(GoldenReplay, SmallCapturesAreExact) {
   for (const SmallSet& set : {SmallSet{"a311d", 4}, SmallSet{"imx8mp", 10}}) {
     const auto names = list_captures(kSmall, set.chip);
@@ -41,7 +41,7 @@ TEST(GoldenReplay, SmallCapturesAreExact) {
   }
 }
 
-// Golden reads weights as every other user of the simulator does, and says what that rests on.
+// Golden cases read weights as every other user of the simulator does, and report the assumptions they depend on.
 TEST(GoldenReplay, SaysWhichAssumptionsACaseRestsOn) {
   const ReplayRow row = simulate_case(kSmall, "a311d", kRowAfterRow).at(0);
   EXPECT_EQ(row.result, ReplayClass::worse);
@@ -50,7 +50,7 @@ TEST(GoldenReplay, SaysWhichAssumptionsACaseRestsOn) {
   EXPECT_TRUE(other.rests_on.empty()) << *other.rests_on.begin();
 }
 
-// The comparison can fail: a changed weight must show.
+// The comparison can fail: a changed weight shows.
 TEST(GoldenReplay, AChangedWeightShows) {
   const std::string name = "gen/5_3_64_64_1_0_0_1_4";
   const auto capture = capture::read(kSmall + "/a311d/" + name);

@@ -28,7 +28,7 @@ std::string hash(const Items& items) {
   return fmt::format("{:016x}", XXH3_64bits(items.data(), items.size() * sizeof(items[0])));
 }
 
-// What a buffer of ours is cut into, so that it does not matter which things share a buffer: constants at every offset
+// Cuts our buffers into pieces, so that the view does not depend on what shares a buffer: constants at every offset
 // that an address names, memory at the beginning of each group of overlapping tensors.
 class Cuts {
  public:
@@ -104,8 +104,9 @@ class View {
     return {{"kind", kind}, {"commands", std::move(commands)}, {"uses", uses(job)}};
   }
 
-  // How the job lists each buffer that it reaches by an address; "none" where it does not, "unused NAME" the other way
-  // round. Constants are shown only where they are listed in an unusual way: any number of them may share a buffer.
+  // Lists how the job lists each buffer that it reaches by an address: "none" if it does not list the buffer, "unused
+  // NAME" if it lists one that it does not reach. Shows constants only if listed unusually: any number may share a
+  // buffer.
   Json uses(const npu::Job& job) {
     std::map<BufferId, std::string> listed;
     for (const npu::BufferUse& use : job.uses)
@@ -123,7 +124,7 @@ class View {
     return rows;
   }
 
-  // Sets the address bits of `bytes`, which begin at `begin`, to 0 and says what they hold.
+  // Clears the address bits of `bytes`, which begin at `begin`, and returns what they contained.
   Json take_addresses(Bytes& bytes, uint64_t begin, const std::vector<Relocation>& relocations) {
     Json out = Json::array();
     std::vector<Relocation> sorted;
@@ -157,7 +158,7 @@ class View {
       touch_targets(known->second.second);
       return known->second.first;
     }
-    names_[cut] = {"self", {}};  // while its own addresses are named
+    names_[cut] = {"self", {}};  // while naming its own addresses
     auto outer = std::exchange(touched_, {});
     Bytes bytes = contents(cut);
     Json addresses = take_addresses(bytes, cut.begin, relocations_of(cut.buffer));
@@ -185,7 +186,7 @@ class View {
     const std::span<const uint8_t> all = program_.buffers[cut.buffer].contents;
     const size_t from = std::min<size_t>(cut.begin, all.size()), to = std::min<size_t>(cut.end, all.size());
     Bytes bytes(all.begin() + static_cast<ptrdiff_t>(from), all.begin() + static_cast<ptrdiff_t>(to));
-    for (const Relocation& r : relocations_of(cut.buffer)) {  // a word that is an address is there, zero or not
+    for (const Relocation& r : relocations_of(cut.buffer)) {  // keeps words that are addresses, zero or not
       if (r.at_byte >= cut.begin && r.at_byte < cut.end)
         bytes.resize(std::max<size_t>(bytes.size(), r.at_byte - cut.begin + r.bytes()));
     }
@@ -199,7 +200,7 @@ class View {
     return {kind, name_of(cut), t.offset_bytes - cut.begin, t.layout.xor_byte, element_places(t)};
   }
 
-  // Hash over the byte offset, from the binding's begin, of every element in the graph's order.
+  // Hash of the byte offsets, from the binding's begin, of all elements in the graph's order.
   std::string element_places(const npu::TensorBinding& t) const {
     const npu::ImageShape s = npu::image_shape(graph_.tensor(t.tensor));
     std::vector<uint64_t> places;

@@ -1,6 +1,6 @@
-// A program as the device sees it, in a form that does not change when our own types do: command bytes, constant bytes,
-// and addresses as (place, offset). Two revisions' forms are compared as text (streams.py).
-// Called by skillet_streams. Must not know: a vendor's anything.
+// A program as the device reads it, in a form that does not depend on our own types: command bytes, constant bytes, and
+// addresses as (place, offset). The forms of two revisions are compared as text (streams.py). Called by
+// skillet_streams. Must not know: a vendor's anything.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -10,7 +10,7 @@
 
 namespace skillet::golden {
 
-// `graph` is what the program was compiled from. Object with
+// `graph`: the graph that the program was compiled from. Returns an object with
 //   buffers    how many of each role, and their bytes: for people, not part of what the device sees
 //   bindings   where graph inputs and outputs are: place, offset, and a hash of the byte offsets of all their elements
 //   jobs       in order: command bytes as hex with address bits 0, [bit, width, shift, place, offset] per address, and

@@ -1,5 +1,5 @@
-// skillet_streams: lines "NAME<tab>MODEL" on standard input; on standard output one JSON object per line: for every
-// chip and tuning, every program that the model compiles to, as the device sees it. streams.py compares two such files.
+// skillet_streams: reads lines "NAME<tab>MODEL" from standard input; prints one JSON object per line: for every chip
+// and tuning, every program of the model, as the device reads it. streams.py compares two such files.
 #include <fmt/format.h>
 
 #include <cstdio>

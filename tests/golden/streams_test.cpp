@@ -1,5 +1,5 @@
-// What skillet_streams prints of a program must not depend on how buffers are numbered or shared, and on everything
-// else that a device sees.
+// The output of skillet_streams for a program must not depend on the numbering or sharing of buffers, and must depend
+// on everything else that a device reads.
 #include "streams.h"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ nlohmann::json view(const Program& changed) {
 
 Bytes copy_of(const SharedBytes& bytes) { return {bytes.begin(), bytes.end()}; }
 
-// Buffer b becomes number to[b], moved by offset[b] bytes.
+// Moves each buffer b to number to[b], offset[b] bytes further.
 Program move_buffers(Program p, const std::vector<BufferId>& to, const std::vector<uint64_t>& offset, size_t count) {
   std::vector<npu::Buffer> buffers(count);
   for (size_t b = 0; b < p.buffers.size(); ++b) {

@@ -1,5 +1,5 @@
-// Whatever is changed in a recorded job must be seen by the judge. Prints what was tried, and how often it was missed.
-// Of 97 bits one is tried: SKILLET_TAMPER_FIRST says which, SKILLET_TAMPER_BITS how many from that on.
+// Every change of a recorded job must show in the comparison. Prints the changes that were tried, and how many were
+// missed. Tries one bit of 97: SKILLET_TAMPER_FIRST is the first, SKILLET_TAMPER_BITS the number of bits from there on.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ const std::string kDir = skillet::in_tree("tests/golden/small");
 constexpr const char* kCases[] = {"ops/dw3x3_odd_u8", "ops/conv3x3_s2_u8", "ops/concat3_i8",
                                   "ops/relu_i8",      "ops/pad_i8",        "gen/add_8_3_1_16_1_0_0_0_4"};
 
-// One recorded case, changed again and again, against what we compile.
+// One recorded case, changed repeatedly, against our compiled jobs.
 class Tampered {
  public:
   explicit Tampered(const std::string& name, const std::string& chip = "a311d", const std::string& dir = kDir)
@@ -46,7 +46,7 @@ class Tampered {
     const auto done = compare_sides(*driver_, chip_, case_);
     return done.ok() && done->same();
   }
-  // `change` returns false where it changes nothing; everything is put back afterwards.
+  // `change` returns false if it changes nothing; everything is restored afterwards.
   void try_capture(const std::string& what, const std::function<bool(Capture&)>& change) {
     Capture before = case_.recorded;
     if (change(case_.recorded)) count(what);
@@ -92,7 +92,7 @@ class Tampered {
 
 std::vector<uint32_t>& words_of(Submission& submission) { return submission.jobs.at(0).commands.at(0).words; }
 
-// Every `step`th bit; a prime takes them at all places of a word.
+// Flips every `step`th bit; a prime step reaches all places of a word.
 void flip_bits(Tampered& t, size_t first, size_t step) {
   for (Submission& s : t.capture().submissions) {
     auto* stream = reinterpret_cast<uint8_t*>(words_of(s).data());
@@ -128,7 +128,7 @@ void change_jobs(Tampered& t) {
   }
 }
 
-// Where each operation of a stream begins: after the word that started the one before it.
+// Returns where each operation of a stream begins: after the word that starts the previous one.
 std::vector<size_t> operation_ends(const std::vector<uint32_t>& stream) {
   std::vector<size_t> ends{0};
   for (size_t i = 0; i + 1 < stream.size(); i += 2) {
@@ -211,7 +211,7 @@ void change_buffers(Tampered& t) {
   }
 }
 
-// What the reader of the golden folder makes of other values than the usual ones is tested with it.
+// The test of the golden folder's reader covers how it reads unusual values.
 void change_parameters(Tampered& t) {
   for (size_t s = 0; s < t.capture().submissions.size(); ++s) {
     for (const char* name : {"pipe", "exec_state", "flags", "nr_relocs"}) {
@@ -247,9 +247,9 @@ void tamper(size_t first, size_t count, size_t step) {
   fmt::print("{:55} {:>7} {:>7}\n", "all", tried, unseen);
 }
 
-// The buffers of a submission with what the device reads: constants and commands, and graph inputs as the host wrote
-// them. Of constants, recorded jobs of Vivante list all that the submission uses, those of the RK3588 none. What these
-// list are tensors; one that is no graph input is what operations on the CPU make, which nobody compares.
+// Returns the buffers of a submission that the device reads: constants, commands, and graph inputs as the host wrote
+// them. Recorded jobs of Vivante list all constants that the submission uses, those of the RK3588 none: they list
+// tensors only. Listed tensors that are no graph inputs are computed on the CPU, and are not compared.
 std::vector<BufferSnapshot*> read_buffers(const Tampered& t, Submission& submission, bool lists_constants) {
   std::vector<BufferSnapshot*> out;
   for (BufferSnapshot& b : submission.buffers) {
@@ -282,7 +282,7 @@ void flip_some_bits(Tampered& t, const std::string& chip, std::mt19937& random) 
   }
 }
 
-// Of each chip a sample of the cases that are identical, from a fixed seed, where the recordings are there.
+// Samples identical cases of each chip, from a fixed seed, if the recordings exist.
 void tamper_sample(const std::string& chip, const std::string& dir) {
   constexpr size_t kSampled = 5;
   auto names = list_captures(dir, chip);
@@ -323,7 +323,7 @@ size_t from_environment(const char* name, size_t otherwise) {
 TEST(Tamper, AnythingIsSeen) {
   tamper(from_environment("SKILLET_TAMPER_FIRST", 0), from_environment("SKILLET_TAMPER_BITS", 1), 97);
 }
-TEST(Tamper, DISABLED_EveryBitIsSeen) { tamper(0, 1, 1); }  // minutes: behind docs/evidence.md
+TEST(Tamper, DISABLED_EveryBitIsSeen) { tamper(0, 1, 1); }  // takes minutes: the source of a number in docs/evidence.md
 
 }  // namespace
 }  // namespace skillet::golden

@@ -1,6 +1,6 @@
-// Twins: two models that differ in nothing but that one is signed and the other unsigned, every quantized value q of
-// one being q + 128 of the other. The chip computes unsigned, so the jobs of one are right for the other. Called by
-// compile_compare.cpp. Must not know: chips.
+// Twins: two models, one signed and one unsigned, otherwise equal: every quantized value q of the signed one is q + 128
+// in the other. The chip computes unsigned, so the jobs of one are right for the other. Called by compile_compare.cpp.
+// Must not know: chips.
 #pragma once
 
 #include "graph/ir/graph.h"

@@ -23,7 +23,7 @@ constexpr uint8_t kUntouched = 0x5A;
 constexpr int64_t kSecondCore = 7168;                       // its first unit of the on-chip buffer
 constexpr uint32_t kShiftBits = 63, kPlainShifts = 0x0E0E;  // of factors of 2^14
 
-// Registers that hold where a buffer is; the same buffer may stand in several.
+// Registers that contain addresses of buffers; several may contain the same buffer's.
 enum class Role : uint8_t { input, second, weights, coefficients, shifts, scale, output };
 struct Base {
   uint16_t address;
@@ -36,7 +36,7 @@ constexpr Base kBases[] = {{0x1088, Role::input},   {0x701C, Role::input},      
 
 bool reads_by_dpu(const json& task) { return task.at("blocks") == "dpu"; }
 
-// Which of the bases a program uses: what a convolution does not fetch has no base there.
+// Returns whether a program uses a base: a convolution has no base for what it does not fetch.
 bool uses(const json& task, const Words& words, Role role, uint16_t address) {
   const auto value = [&](uint16_t at) {
     const auto found = std::ranges::find(words, at, &Word::address);
@@ -51,7 +51,7 @@ bool uses(const json& task, const Words& words, Role role, uint16_t address) {
 
 uint32_t number_in(const json& text) { return static_cast<uint32_t>(std::stoul(text.get<std::string>(), {}, 0)); }
 
-// Of one that is in the case.
+// Returns an operand that the case contains.
 Bytes kept_operand(const json& one) {
   return operand_tensor(one.at("A").get<int32_t>(), one.at("C").get<int16_t>(), number_in(one.at("shift_word")));
 }
@@ -123,19 +123,19 @@ class Maker {
     for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random());
     return bytes;
   }
-  // Of programs that were found there are none: any do, of which results are not all the same.
+  // Programs of the set "found" have no constants: any will do whose results are not all equal.
   bool lacks_constants() const { return !reads_by_dpu(tasks_.back()) && !c_.buffer(number(), "weights"); }
-  static constexpr uint8_t kOnes = 2;  // of 256 inputs, and so many of -1
+  static constexpr uint8_t kOnes = 2;  // per 256 inputs; as many are -1
   bool has_small_sums() const { return c_.j.contains(kSmallSums); }
   bool has_halves() const {
     const json op = c_.j.value("ops", json::object()).value(std::to_string(number()), json::object());
     return op.value("precision", "") == "f16";
   }
-  // What is above 0 is larger by this when its slope is taken.
+  // The factor by which values above 0 are larger where a slope is applied.
   static double gain_of(const json& tensor) {
     return std::ldexp(tensor.at("C").get<double>(), -static_cast<int>(number_in(tensor.at("shift_word")) & kShiftBits));
   }
-  // The main tensor of a product is what the operation in front made.
+  // The main tensor of a product is the previous operation's output.
   int32_t zero_in_front() const {
     for (const json& task : c_.j.at("tasks")) {
       if (task.at("op") != number() - 1) continue;
@@ -144,7 +144,7 @@ class Maker {
     }
     return 0;
   }
-  // Nothing added, and one factor for all channels: 0 would leave them out.
+  // Coefficients that add nothing and have one factor for all channels: a factor of 0 would leave them out.
   Bytes plain_coefficients() const {
     constexpr size_t kGroups = 64, kGroup = 64, kFactorAt = 48, kDepthwiseGroup = 48, kDepthwiseFactorAt = 32,
                      kChannels = 8;
@@ -165,7 +165,7 @@ class Maker {
     return places_[role] = add(contents(role), read, written);
   }
 
-  // Where buffers are, and an end without a next program.
+  // Fills in the addresses of buffers, and an end without a next program.
   Result<Bytes> stream(const json& task) {
     Words all = c_.words(task);
     if (all.size() != task.at("words").get<size_t>())
@@ -192,18 +192,18 @@ class Maker {
   uint64_t next_ = kFirstAddress;
 };
 
-// The first unit of its rows in the on-chip buffer: later windows begin among those of the first one.
+// The first unit of the program's rows in the on-chip buffer: later windows begin within those of the first.
 int64_t base_of(const json& task) {
   return task.contains("cbuf_base") && task["cbuf_base"].is_number() ? task["cbuf_base"].get<int64_t>() : 0;
 }
-// Programs of the DPU and of the pooling unit alone have no place there: they are the same for both cores.
+// Programs that use only the DPU or the pooling unit have no place there: they are the same for both cores.
 bool is_of_core(const json& task, int core) {
   const auto flag = [&](const char* name) { return task.contains(name) && task[name] == true; };
   const bool has_place = task.at("blocks") == "conv";
   return !flag("paired") && !flag("helper") && (!has_place || (base_of(task) < kSecondCore) == (core == 0));
 }
 
-// In their order. A program of the same size that begins at the same place in the buffer is a half for two cores.
+// Returns the programs in order. A program of equal size and equal place in the buffer is a half for two cores.
 std::map<int, std::vector<json>> by_operation(const VendorCase& c, int core) {
   std::map<int, std::vector<json>> out;
   for (const json& task : c.j.at("tasks")) {
@@ -216,7 +216,7 @@ std::map<int, std::vector<json>> by_operation(const VendorCase& c, int core) {
   return out;
 }
 
-// What jobs of floats leave in their outputs, as `skillet replay --expect` reads it.
+// Writes the results of float jobs in the form that `skillet replay --expect` reads.
 Result<void> write_results(const VendorCase& c, const std::string& name, const capture::Capture& made,
                            const std::string& folder) {
   size_t index = 0;
@@ -229,7 +229,7 @@ Result<void> write_results(const VendorCase& c, const std::string& name, const c
     const VendorOp shape = vendor_op(op);
     SK_TRY_ASSIGN(const FloatConv conv, float_conv(name, number, shape));
     auto results = half_results(shape, conv, half_inputs(kTensorBytes), Bytes(kTensorBytes, kUntouched));
-    if (!results.ok()) return {};  // of these replay --output alone shows what is written
+    if (!results.ok()) return {};  // replay --output shows their results
     std::error_code failed;
     std::filesystem::create_directories(folder, failed);
     SK_TRY(write_file(fmt::format("{}/submission{}_buffer{}.bin", folder, index++, written->handle), *results));
@@ -256,7 +256,7 @@ Result<capture::Capture> capture_of(const VendorCase& c, const std::string& comp
       SK_TRY_ASSIGN(capture::Submission one, Maker(c, std::move(tasks)).run());
       out.submissions.push_back(std::move(one));
     }
-  } catch (const std::exception& problem) {  // of JSON and of its numbers
+  } catch (const std::exception& problem) {  // errors of JSON and of its numbers
     return error(ErrorCode::invalid_argument, "{}/case.json: {}", c.folder, problem.what());
   }
   if (out.submissions.empty())

@@ -1,4 +1,4 @@
-// Programs of a made-up case as captures: where buffers are, which programs are there, and what is refused.
+// Programs of a made-up case as captures: addresses of buffers, the programs included, and what is refused.
 #include "vendor_capture.h"
 
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ struct Case {
   }
 };
 
-// Captures leave out zeros at the end.
+// Captures omit trailing zeros.
 Bytes whole(const capture::BufferSnapshot& buffer) {
   Bytes bytes(buffer.bytes.begin(), buffer.bytes.end());
   bytes.resize(buffer.size_bytes);
@@ -93,14 +93,15 @@ TEST(VendorCapture, BasesAreThoseOfBuffers) {
   EXPECT_TRUE(buffer_at(one, words.at(0x4018)).write);
   EXPECT_EQ(words.at(0x4018) % 0x100, 0x40U);
   EXPECT_EQ(load_le<uint32_t>(whole(buffer_at(one, words.at(0x5024))).data()), 0x0e0eU);
-  // A channel's factor is not 0, which would leave its group out.
+  // A channel's factor is not 0, which would omit its group.
   EXPECT_EQ(load_le<int16_t>(whole(buffer_at(one, words.at(0x5020))).data() + 48), 16384);
-  // Nor are weights all the same, which the case does not have.
+  // The weights, which the case lacks, are not all equal.
   const Bytes weights = whole(buffer_at(one, words.at(0x1110)));
   EXPECT_NE(weights[0], weights[1]);
-  // What the program does not read has no base: the main operand of the DPU alone, its second operand, its scale.
+  // Operands that the program does not read have no base: the main operand of the DPU alone, its second operand, its
+  // scale.
   for (const uint16_t none : {0x5018, 0x5038, 0x502C}) EXPECT_EQ(words.at(none), 0U) << none;
-  EXPECT_EQ(words.at(0x0008), 0x1DU);  // the end starts the blocks of the record
+  EXPECT_EQ(words.at(0x0008), 0x1DU);  // the end starts the blocks named in the record
 }
 
 TEST(VendorCapture, OperandsOfTheDpuAlone) {
@@ -120,7 +121,7 @@ TEST(VendorCapture, OperandsOfTheDpuAlone) {
             buffer_at(out->submissions[0], words.at(0x5038)).bytes);
 }
 
-// They are no part of cases: they follow from what else the programs have.
+// Cases lack these operands: they follow from the rest of the programs.
 TEST(VendorCapture, OperandsOfSlopesAndProducts) {
   const auto tensor_at = [](const capture::Submission& one, uint16_t base) {
     const Bytes tensor = whole(buffer_at(one, words_of(one, 0).at(base)));
@@ -151,7 +152,8 @@ TEST(VendorCapture, OperandsOfSlopesAndProducts) {
   EXPECT_EQ(tensor_at(both->submissions.at(1), 0x5020), (std::array<int64_t, 3>{4, 1, 0}));
 }
 
-// A table and its user are tasks of one job; windows of rows too. What is for the other core or for two is left out.
+// A table and its user are tasks of one job, and so are windows of rows. Programs for the other core or for two are
+// left out.
 TEST(VendorCapture, ProgramsOfTheFirstCore) {
   Case made;
   made.add(1, "dpu", {{0x4018, 0}, {0x4104, 1}});
@@ -183,7 +185,7 @@ TEST(VendorCapture, ProgramsOfTheSecondCore) {
   ASSERT_EQ(out->submissions.size(), 1U);
   ASSERT_EQ(out->submissions[0].jobs.at(0).commands.size(), 1U);
   EXPECT_EQ(words_of(out->submissions[0], 0).at(0x1018), 2U);
-  // Tables and pools are the same for both.
+  // Tables and pools are the same for both cores.
   Case both;
   for (const uint32_t base : {0U, 7168U}) {
     both.add(1, "dpu", {{0x4018, 0}, {0x4104, 1}});
@@ -199,7 +201,7 @@ TEST(VendorCapture, ProgramsOfTheSecondCore) {
   EXPECT_EQ(second->submissions[1].jobs.at(0).commands.size(), 1U);
 }
 
-// Inputs of floats are numbers, and their bias is a float for each channel.
+// Inputs of float programs are numbers, and their bias is a float per channel.
 TEST(VendorCapture, BuffersOfFloats) {
   Case made;
   made.add(1, "conv", {{0x1088, 0}, {0x4018, 0}, {0x5020, 0}});
@@ -218,7 +220,7 @@ TEST(VendorCapture, BuffersOfFloats) {
   EXPECT_EQ(input, half_inputs(input.size()));
 }
 
-// As decode and replay name them.
+// The names that decode and replay print.
 TEST(VendorCapture, TasksHaveNames) {
   struct Row {
     const char *blocks, *named;

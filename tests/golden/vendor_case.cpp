@@ -16,16 +16,16 @@ namespace {
 
 using nlohmann::json;
 
-// Kinds of cases whose convolutions and pools we write as the vendor does.
+// Kinds of cases whose convolutions and pools our compiler writes like the vendor's.
 constexpr std::string_view kKinds[] = {"conv",       "depthwise",      "conv-relu",       "pool-max",
                                        "pool-avg",   "pool-bare",      "pool-global",     "add-identity",
                                        "bottleneck", "conv-other-act", "conv-elementwise"};
 constexpr size_t kGroupChannels = 8;
-// Registers that hold addresses of other tensors: 0 in the container.
+// Registers that contain addresses of other tensors: 0 in the container.
 constexpr uint32_t kShifts = 0x5024;
 
 struct Counts {
-  int words = 0, bytes = 0, records = 0;  // of words and bytes, those that differ
+  int words = 0, bytes = 0, records = 0;  // words and bytes: those that differ
 };
 
 bool is_pool(const VendorOp& op) { return op.type == "maxpool" || op.type.starts_with("avgpool"); }
@@ -77,7 +77,7 @@ void add_program(const npu::Program& program, OurProgram& out) {
   }
 }
 
-// The vendor's compiler writes a program for each core, and two for both.
+// The vendor's compiler writes one program for each core alone, and two for both together.
 Result<OurProgram> compile(const npu::Chip& chip, const ir::Graph& graph) {
   SK_TRY_ASSIGN(const npu::Driver* driver, npu::driver_of(chip));
   OurProgram out;
@@ -107,7 +107,7 @@ class Comparison {
     last_ = quantize(outputs[0]->at("min").get<double>(), outputs[0]->at("max").get<double>());
     std::map<int, const json*> ops;
     for (const auto& [number, op] : c_.j.at("ops").items()) ops[std::stoi(number)] = &op;
-    const bool cpu_follows = c_.j.at("kind") == "conv-other-act";  // whose output is the graph's
+    const bool cpu_follows = c_.j.at("kind") == "conv-other-act";  // the CPU computes the graph's output
     for (const auto& [number, op] : ops) SK_TRY(add(number, *op, !cpu_follows && number == ops.rbegin()->first));
     if (counts_.records == 0) return not_compared("no convolution or pool");
     const bool same = counts_.words == 0 && counts_.bytes == 0;
@@ -152,13 +152,13 @@ class Comparison {
         is_last ? last_ : Quantized{static_cast<float>(state_.scale * largest / gain), words.out_offset};
     SK_TRY_ASSIGN(const ir::Graph graph, conv_graph(op, conv, state_, out, words, scales_.has_value()));
     SK_TRY_ASSIGN(OurProgram ours, compile(chip_, graph));
-    constexpr size_t kPoolWords = 31;  // of what makes the input
+    constexpr size_t kPoolWords = 31;  // the pool that makes the input
     std::erase_if(ours.records, [](const Words& one) { return one.size() == kPoolWords; });
     compare_records(number, theirs, ours.records);
     if (weights) compare_bytes(number, "weights", *weights, ours.weights);
     if (coefficients) compare_bytes(number, "coefficients", *coefficients, ours.operands);
-    // Where the tensor is no output of the graph: its scale is what the gain gives, to 15 bits.
-    scales_.emplace();  // from here on
+    // The tensor is not an output of the graph: its scale follows from the gain, to 15 bits.
+    scales_.emplace();  // from now on
     const double half = std::ldexp(0.5, -static_cast<int>(words.shift));
     scales_->meet(state_.scale * largest / (gain + half), state_.scale * largest / (gain - half));
     steps_.push_back({number, op, state_, out, conv, q, words});
@@ -166,7 +166,7 @@ class Comparison {
     return {};
   }
 
-  // Of a tensor between operations nobody keeps the range: what all that has its scale in it agrees with.
+  // The case lacks ranges of tensors between operations: the scale must agree with all values that contain it.
   void settle_input(const VendorOp& op, const FloatConv& conv, const QuantizedConv& q,
                     const std::optional<Bytes>& coefficients, bool is_last, double largest, const ConvWords& words) {
     ScaleRange range = *scales_;
@@ -211,7 +211,7 @@ class Comparison {
                                      theirs[i].value, ours[i].address, ours[i].value));
     }
   }
-  // Ours may have more behind: the word of shifts.
+  // Our bytes may be longer: the word of shifts follows.
   void compare_bytes(int number, const char* what, const Bytes& theirs, const Bytes& ours) {
     int differing = 0;
     for (size_t i = 0; i < theirs.size(); ++i) differing += i >= ours.size() || ours[i] != theirs[i];
@@ -224,7 +224,7 @@ class Comparison {
   const npu::Chip& chip_;
   const std::string name_;
   Quantized state_, last_;            // of the operation's input; of the graph's output
-  std::optional<ScaleRange> scales_;  // of the input, where it is no input of the graph
+  std::optional<ScaleRange> scales_;  // of the input, unless it is an input of the graph
   int32_t height_ = 0, width_ = 0;
   Counts counts_;
   std::vector<std::string> details_;
@@ -257,7 +257,7 @@ Outcome compare_vendor_case(const std::string& dir, const npu::Chip& chip, const
   const auto failed = [&](const Error& error) { return Outcome{name, "failed", {error.message}}; };
   const auto c = read_vendor_case(fmt::format("{}/{}/{}", dir, chip.name, name));
   if (!c.ok()) return failed(c.error());
-  try {  // the JSON library's way to say that a field is missing
+  try {  // the JSON library throws if a field is missing
     Comparison comparison(*c, chip, name);
     const auto kind = c->j.at("kind").get<std::string>();
     if (std::ranges::find(kKinds, kind) == std::end(kKinds))

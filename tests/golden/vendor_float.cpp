@@ -30,7 +30,7 @@ double mish(double x) { return x * std::tanh(std::log1p(std::exp(x))); }
 double swish(double x) { return x * sigmoid(x); }
 double hard_swish(double x) { return x * hard_sigmoid(x); }
 double leaky_relu(double x) { return x < 0 ? kSlope * x : x; }
-// The DPU makes what the CPU takes the root of.
+// The DPU computes the operand of the root, and the CPU the root.
 double below_root(double x) { return std::max(x, 0.0); }
 double tanh_of(double x) { return std::tanh(x); }
 

@@ -1,4 +1,4 @@
-// What the operations of a case of the RK3576's vendor compiler are without quantization, and a result beside it.
+// A float model of the operations of a case of the RK3576's vendor compiler, and the comparison of results with it.
 // Called by vendor_run.cpp, vendor_run_capture.cpp. Must not know: programs, simulators.
 #pragma once
 
@@ -39,13 +39,13 @@ class FloatModel {
   const Surfaces& in_;
 };
 
-// The function that a case is named after; none: no such function. `most`: the vendor quantizes inputs of the DPU alone
-// up to there, as what is beyond makes no difference.
+// Returns the function that a case is named after; none: no such function. `most`: the upper limit to which the vendor
+// quantizes inputs of the DPU alone, as larger values make no difference.
 using Function = double (*)(double);
 Function function_of(const std::string& name);
 double most_of(const std::string& name);
 
-// How far bytes are from what a model gives, in steps.
+// Compares bytes with the values of a model, in steps.
 ReplayRow compare_surfaces(const Surfaces& out,
                            const std::function<double(int32_t y, int32_t x, int32_t channel)>& model);
 

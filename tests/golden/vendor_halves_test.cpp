@@ -1,4 +1,4 @@
-// Results of 16-bit floats, against sums written out here.
+// Results of 16-bit floats, against sums computed by hand.
 #include "vendor_halves.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ TEST(VendorHalves, HaveTheirValue) {
     EXPECT_LE(std::abs(float_of_half(load_le<uint16_t>(inputs.data() + at))), 1) << at;
 }
 
-// Twelve channels of 2x3 pixels, each its number: two surfaces of eight.
+// Twelve channels of 2x3 pixels, each with its own number: two surfaces of eight.
 Bytes numbered(int32_t pixels) {
   Bytes bytes(static_cast<size_t>(2 * 8 * 2 * pixels));
   for (int32_t c = 0; c < 12; ++c)
@@ -37,7 +37,7 @@ TEST(VendorHalves, ResultsAreInSurfacesOfEight) {
   FloatConv conv;
   for (int32_t o = 0; o < 9; ++o) conv.bias.push_back(static_cast<float>(o) / 4);
   conv.weights.assign(9 * 12, 0);
-  conv.weights[8 * 12 + 11] = 0.5;  // the last kernel takes half of the last channel
+  conv.weights[8 * 12 + 11] = 0.5;  // half of the last channel, in the last kernel
   const auto out = half_results(op, conv, numbered(6), Bytes(2 * 8 * 2 * 6, 0x5A));
   ASSERT_TRUE(out.ok()) << out.error().message;
   const auto at = [&](size_t c, size_t p) {
@@ -45,7 +45,7 @@ TEST(VendorHalves, ResultsAreInSurfacesOfEight) {
   };
   EXPECT_EQ(at(3, 4), 0.75F);
   EXPECT_EQ(at(8, 4), 2 + 6.25F);
-  EXPECT_EQ(out->back(), 0x5A);  // lanes that no channel has
+  EXPECT_EQ(out->back(), 0x5A);  // lanes without a channel are unchanged
 }
 
 TEST(VendorHalves, WindowsReachOverTheEdge) {
@@ -63,7 +63,7 @@ TEST(VendorHalves, WindowsReachOverTheEdge) {
   FloatConv conv{.weights = {1, 2, 3, 4, 5, 6, 7, 8, 9}, .bias = {0}};
   Bytes input(9 * 16);
   store_le(input.data(), half_of(1));           // the first pixel
-  store_le(input.data() + 5 * 16, half_of(1));  // the last one of the middle row
+  store_le(input.data() + 5 * 16, half_of(1));  // the last pixel of the middle row
   const auto out = half_results(op, conv, input, Bytes(9 * 16));
   ASSERT_TRUE(out.ok()) << out.error().message;
   const float expected[] = {5, 4 + 9, 8, 2, 1 + 6, 5, 0, 3, 2};

@@ -9,7 +9,7 @@
 namespace skillet::golden {
 namespace {
 
-// README of the set: weights (n * 1 + seed) % modulus - middle, over divisor; bias ((o + seed) % period + 1) over
+// From the set's README: weights (n * 1 + seed) % modulus - middle, over divisor; bias ((o + seed) % period + 1) over
 // divisor.
 struct Formula {
   std::string_view set;
@@ -29,7 +29,7 @@ int seed_of(const std::string& name, int number) {
 
 int32_t nearest(float value) { return static_cast<int32_t>(std::lrint(value)); }
 
-// The means of a global average in two steps: 7x7 windows, then all of them; each weight is the same.
+// The two steps of a global average: 7x7 windows, then all of them; all weights are equal.
 bool is_mean(const std::string& name, int number) { return name.find("/gap_") != std::string::npos && number > 1; }
 
 ir::Tensor tensor(const char* name, std::vector<int32_t> dims, const Quantized& quant) {
@@ -51,7 +51,7 @@ Bytes bytes_of(const std::vector<T>& values) {
 int32_t behind(int32_t outputs, int32_t stride, int32_t kernel, int32_t before, int32_t size) {
   return std::max((outputs - 1) * stride + kernel - before - size, 0);
 }
-// What TensorFlow Lite's SAME puts in front.
+// Returns whether the padding is TensorFlow Lite's SAME.
 bool is_same(int32_t outputs, int32_t stride, int32_t kernel, int32_t before, int32_t size) {
   const int32_t total = std::max((outputs - 1) * stride + kernel - size, 0);
   return outputs == (size + stride - 1) / stride && before == total / 2;
@@ -66,7 +66,7 @@ bool is_padded(const VendorOp& op) {
          behind(op.out_width, op.stride_x, op.kernel_width, 0, op.in_width) > 0;
 }
 
-// Weights as they are stored, with channels last.
+// Returns weights as stored, with channels last.
 Bytes stored(const VendorOp& op, const QuantizedConv& q) {
   const bool depthwise = op.type == "depthwise";
   const auto taps = static_cast<size_t>(op.kernel_height * op.kernel_width);
@@ -92,7 +92,7 @@ ir::TensorId add_made(const VendorOp& op, const Quantized& in, ir::Graph& graph)
   return made;
 }
 
-// With zeros, or with the lowest value: `maximum`.
+// Pads with zeros, or with the lowest value if `maximum`.
 ir::TensorId add_padded(const VendorOp& op, const Quantized& in, ir::TensorId from, bool maximum, ir::Graph& graph) {
   const int32_t bottom = behind(op.out_height, op.stride_y, op.kernel_height, op.pad_top, op.in_height);
   const int32_t right = behind(op.out_width, op.stride_x, op.kernel_width, op.pad_left, op.in_width);
@@ -159,7 +159,7 @@ Result<FloatConv> float_conv(const std::string& name, int number, const VendorOp
   return conv;
 }
 
-// Asymmetric, 0 within the range, in 32-bit floats.
+// Asymmetric quantization, with 0 inside the range, in 32-bit floats.
 QuantizedConv quantize(const FloatConv& conv, size_t kernels) {
   constexpr float kSteps = 255, kTop = 127;
   QuantizedConv out;

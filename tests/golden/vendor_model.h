@@ -1,5 +1,5 @@
-// The operations of a case of the RK3576's vendor compiler, as graphs with the numbers that its float model and its
-// quantization give. Called by vendor_case.cpp and the tests.
+// The operations of a case of the RK3576's vendor compiler as graphs, with the numbers of its float model and its
+// quantization. Called by vendor_case.cpp and the tests.
 // Must not know: programs.
 #pragma once
 
@@ -13,13 +13,13 @@
 
 namespace skillet::golden {
 
-// Real values of a tensor between `zero` and the others are scale * (byte - zero).
+// Quantization of a tensor: real value = scale * (byte - zero).
 struct Quantized {
   float scale = 1;
   int32_t zero = 0;
 };
 
-// The registers of a convolution that its model does not have: of tensors between operations nobody keeps the ranges.
+// Registers of a convolution that its model does not determine: the case lacks ranges of tensors between operations.
 struct ConvWords {
   int32_t pad = 0, out_offset = 0, limit = 0;
   uint32_t multiplier = 0, shift = 0;
@@ -36,10 +36,10 @@ struct VendorOp {
 struct FloatConv {
   std::vector<float> weights, bias;
 };
-// By the formulas of the set that the case is in; error: there are none.
+// Computes them by the formulas of the case's set; error: the set has none.
 Result<FloatConv> float_conv(const std::string& name, int number, const VendorOp& op);
 
-// Weights of one kernel after another with a scale and zero point each.
+// Quantized weights, one kernel after another, with a scale and zero point each.
 struct QuantizedConv {
   std::vector<int32_t> weights;  // less their zero points; OIHW
   std::vector<float> scales;
@@ -48,14 +48,14 @@ struct QuantizedConv {
 QuantizedConv quantize(const FloatConv& conv, size_t kernels);
 Quantized quantize(double least, double most);
 
-// A graph of the one operation, with PAD in front where its padding is neither SAME nor VALID. `is_made`: the input is
-// no input of the graph but made by a pool in front.
+// Returns a graph of one operation, with PAD in front if its padding is neither SAME nor VALID. `is_made`: a pool in
+// front makes the input, instead of the graph's input.
 Result<ir::Graph> conv_graph(const VendorOp& op, const FloatConv& conv, const Quantized& in, const Quantized& out,
                              const ConvWords& words, bool is_made);
 Result<ir::Graph> pool_graph(const VendorOp& op, const Quantized& in);
 
-// The range of input scales for which the biases give `sums`, what is added to each channel; and of those for which the
-// gain gives the multiplier.
+// The range of input scales for which the biases give `sums` (the values added to each channel) and the gain gives the
+// multiplier.
 struct ScaleRange {
   double least = 0, most = 1e30;
   void meet(double a, double b) { least = std::max(least, a), most = std::min(most, b); }

@@ -32,7 +32,7 @@ class Run {
     const auto fill = [&](std::string_view role) { return c_.buffer(s_.number, role).value_or(Bytes(64)); };
     const auto count = static_cast<uint32_t>(commands.size() / kWordBytes);
     Bytes code = commands;
-    code.resize(align_up(code.size(), size_t{16}));  // as they are fetched
+    code.resize(align_up(code.size(), size_t{16}));  // padded as they are fetched
     Bytes weights = fill("weights"), coefficients = fill("coefficients"), shifts(64),
           scale = slope_operand(std::exp2(kSlopeShift));
     constexpr uint32_t kShiftWord = 0x0E0E;
@@ -67,7 +67,7 @@ class Run {
     return {op.out_height, op.out_width, op.out_channels, pitch};
   }
 
-  // Where buffers are, and an end without a next program.
+  // Fills in the addresses of buffers, and an end without a next program.
   Result<Bytes> stream() const {
     static const std::map<uint16_t, uint64_t> kPlaces = {
         {0x1088, kInputAt},  {0x701C, kInputAt},        {0x1110, kWeightsAt}, {0x4018, kOutputAt},
@@ -112,7 +112,7 @@ std::vector<ReplayRow> rows_of(const VendorCase& c, const npu::Chip& chip, const
   for (const VendorStep& step : *steps) {
     others.erase(step.number);
     for (const nlohmann::json& task : c.j.at("tasks")) {
-      // Halves for two cores wait for each other; a program of all rows is there too.
+      // Halves for two cores wait for each other; the case also has a program of all rows.
       const int64_t base = task.value("cbuf_base", int64_t{0});
       const bool whole = task.value("out_rows", step.op.out_height) == step.op.out_height;
       if (task.at("op") != step.number || task.value("paired", false) || task.value("helper", false) || !whole)

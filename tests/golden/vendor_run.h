@@ -7,7 +7,7 @@
 
 namespace skillet::golden {
 
-// A row for each operation, and each core that has programs of its own for it ("set/case:2 core 1").
+// Returns a row for each operation, and for each core with its own programs for it ("set/case:2 core 1").
 std::vector<ReplayRow> run_vendor_case(const std::string& dir, const npu::Chip& chip, const std::string& name);
 
 }  // namespace skillet::golden

@@ -19,7 +19,7 @@ constexpr uint16_t kEwCfg = 0x407C, kEwOffset = 0x4080, kEwScale = 0x4084, kConv
 constexpr uint32_t kAdds = 0x8002C0C0, kLooksUp = 0x01004140, kOff = 0x010041C1;
 constexpr int64_t kAtom = 16;
 
-// What a 16-bit field of a register counts, less 1.
+// Returns the value of a 16-bit field that stores a count less 1.
 int32_t count_of(const Words& words, uint16_t address, unsigned at) {
   return static_cast<int32_t>(value_of(words, address) >> at & 0xFFFF) + 1;
 }
@@ -39,7 +39,7 @@ VendorOp op_of(const Words& words) {
   return op;
 }
 
-// The root of what the NPU writes is the CPU's: the range is that of the root.
+// The CPU takes the root of the NPU's output: the case's range is that of the root.
 std::vector<Quantized> tensors(const VendorCase& c, bool outputs, double limit = HUGE_VAL) {
   const bool takes_root = c.folder.find("sqrt") != std::string::npos;
   std::vector<Quantized> out;
@@ -52,7 +52,7 @@ std::vector<Quantized> tensors(const VendorCase& c, bool outputs, double limit =
   return out;
 }
 
-// One operation's capture, run, and its tensors.
+// Runs one operation's capture, and has its tensors.
 class CaptureRun {
  public:
   CaptureRun(const VendorCase& c, const std::string& name, const std::vector<VendorStep>& steps)
@@ -104,7 +104,7 @@ class CaptureRun {
                     value_of(words_, kOutputPitch));
   }
 
-  // With a tensor that it adds, which the operation in front made, or a function of its sums.
+  // Computes the convolution, with a tensor of the previous operation added, or a function of its sums.
   Result<ReplayRow> convolution() const {
     const Function function = function_of(name_);
     const bool adds = value_of(words_, kEwCfg) == kAdds;
@@ -135,7 +135,7 @@ class CaptureRun {
     const uint32_t use = value_of(words_, kEwCfg);
     const bool is_product = multiplies(words_), takes_two = use == kAdds || is_product;
     if (from.size() == 1 && !steps_.empty()) from.push_back(steps_.back().out);
-    // The main one is first: of two inputs of the graph too.
+    // The main tensor is first, also if both are inputs of the graph.
     if (takes_two && from.size() == 2 && from[1].zero != -static_cast<int32_t>(value_of(words_, kEwOffset)))
       std::swap(from[0], from[1]);
     const Function function = function_of(name_);

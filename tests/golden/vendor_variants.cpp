@@ -12,7 +12,7 @@ using Registers = std::map<uint16_t, uint32_t>;
 constexpr uint64_t kValueAt = 16;
 constexpr uint32_t kHighBit = 1U << 31, kPlaceBits = 0x3FFF;
 
-// In all programs: registers take these values.
+// Sets these registers in all programs.
 void set(Bytes& program, const Registers& values) {
   for (size_t at = 0; at + kWordBytes <= program.size(); at += kWordBytes) {
     const auto word = load_le<uint64_t>(program.data() + at);
@@ -22,7 +22,7 @@ void set(Bytes& program, const Registers& values) {
   }
 }
 
-// Rows `first` to `first + count` of the outputs of a window (section 5 of the specification of the RK3576).
+// Registers for rows `first` to `first + count` of a window's outputs (section 5 of the specification of the RK3576).
 Registers part_of(Registers words, uint32_t first, uint32_t count) {
   constexpr uint32_t kLow = 0xFFFF, kAtom = 16, kBankUnits = 1024, kStrideBits = 7;
   const uint32_t stride = words[0x1014] >> 3 & kStrideBits, kernel = (words[0x1024] >> 24) + 1;
@@ -48,7 +48,7 @@ Registers part_of(Registers words, uint32_t first, uint32_t count) {
   return words;
 }
 
-// At the end of the programs, and its record.
+// Appends a program for these rows, and returns its record.
 json add_part(VendorCase& c, const json& task, uint32_t first, uint32_t count) {
   constexpr size_t kAlignment = 64;
   Registers words;

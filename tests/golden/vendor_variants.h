@@ -1,5 +1,5 @@
-// Cases of the RK3576's vendor compiler with programs that no case has, each for a question that the recorded ones
-// leave open. Called by vendor_capture.cpp. Must not know: simulators, buffers.
+// Cases of the RK3576's vendor compiler with changed programs, each for a question that the recorded ones leave open.
+// Called by vendor_capture.cpp. Must not know: simulators, buffers.
 #pragma once
 
 #include <span>
@@ -9,14 +9,14 @@
 
 namespace skillet::golden {
 
-// Set in the description of a case whose sums are small and of both signs: nothing is added, and few inputs are not 0.
+// Set in the description of a case with small sums of both signs: nothing is added, and few inputs are nonzero.
 constexpr const char* kSmallSums = "small_sums";
 
-// Products less one more bit, of which each odd sum is in the middle between two steps; results are these steps.
+// Shifts products by one more bit, so that odd sums are halfway between two steps; results are these steps.
 VendorCase with_halves(VendorCase c);
-// The same shift, and results as before.
+// Shifts by one more bit too, and leaves the results as before.
 VendorCase with_one_more_bit(VendorCase c);
-// A window that begins in rows which the one before left, as two: the second begins in rows that the first left.
+// Divides a window that begins in rows of the previous window into two: the second begins in rows of the first.
 VendorCase with_three_windows(VendorCase c);
 
 struct Variant {

@@ -1,4 +1,4 @@
-// Programs for open questions, of made-up cases: each answer gives other results on the simulated chip.
+// Programs for open questions, from made-up cases: each possible answer gives other results on the simulated chip.
 #include "vendor_variants.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ using npus::rockchip::testing::words_of;
 using sim::rockchip::Options;
 using sim::rockchip::Tie;
 
-// Programs of one operation, with random weights.
+// Makes programs of one operation, with random weights.
 VendorCase case_of(const std::vector<std::map<uint32_t, uint32_t>>& programs, int32_t addend,
                    const std::string& folder) {
   constexpr uint64_t kTargets[] = {0, 0x0201, 0, 0x0801, 0x1001, 0x2001};
@@ -58,7 +58,7 @@ VendorCase case_of(const std::vector<std::map<uint32_t, uint32_t>>& programs, in
   return c;
 }
 
-// What the tasks of the capture write.
+// Returns the bytes that the tasks of the capture write.
 Bytes run(const VendorCase& c, size_t tasks, const Options& options = {}) {
   const auto made = capture_of(c, "rockchip,rk3576-rknn-core");
   EXPECT_TRUE(made.ok()) << made.error().message;
@@ -84,7 +84,7 @@ Bytes run(const VendorCase& c, size_t tasks, const Options& options = {}) {
 }
 
 TEST(VendorVariants, HalvesTellThreeRulesApart) {
-  constexpr int32_t kFarAbove0 = 1 << 20;  // as all sums of the case that has halves
+  constexpr int32_t kFarAbove0 = 1 << 20;  // like all sums of the case with halves
   const VendorCase c = with_halves(case_of({words_of(Shape{.out_channels = 32})}, kFarAbove0, own_path("halves")));
   const Bytes even = run(c, 1), up = run(c, 1, {.product_tie = Tie::up}), away = run(c, 1, {.product_tie = Tie::away});
   ASSERT_FALSE(even.empty());

@@ -1,5 +1,5 @@
-// `skillet decode --weights` of recorded jobs gives the model's weights: of every chip, the small cases of the
-// repository, and all of ../shared/golden. Which operation a job belongs to is what `--model` tells.
+// `skillet decode --weights` of recorded jobs gives the model's weights: for every chip, the small cases of the
+// repository, and all of ../shared/golden. `--model` names the operation that a job belongs to.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@
 namespace skillet::golden {
 namespace {
 
-// Recorded jobs that have no weights of the model in a place that their fields tell.
+// Recorded jobs without weights of the model at the place that their fields give.
 struct Unreadable {
   std::string_view chip, name;  // no chip: all
   std::string_view why;
@@ -40,7 +40,7 @@ bool is_unreadable(const std::string& chip, const std::string& name) {
       kUnreadable, [&](const Unreadable& one) { return (one.chip.empty() || one.chip == chip) && one.name == name; });
 }
 
-// The model's filter as the kernels of a job have it.
+// The model's filter in the form of a job's kernels.
 struct Filter {
   const ir::Tensor* tensor;
   ir::OpKind kind;
@@ -51,7 +51,7 @@ struct Filter {
   int64_t kernels() const { return is_depthwise() ? dim(3) : dim(0); }
   uint8_t at(int64_t index) const { return tensor->data[static_cast<size_t>(index)] ^ flip; }
 
-  // An image that was taken apart for a stride of s has planes s * s * channel + s * row remainder + column remainder.
+  // An image rearranged for a stride of s has planes s * s * channel + s * row remainder + column remainder.
   uint8_t tap(const sim::Weights& job, int64_t kernel, int64_t plane, int64_t row, int64_t column) const {
     if (kind == ir::OpKind::fully_connected && job.planes * job.height * job.width != dim(1)) return outside;
     if (kind == ir::OpKind::fully_connected)
@@ -62,7 +62,7 @@ struct Filter {
     const int64_t channel = job.depthwise ? kernel : plane / (apart * apart);
     row = apart * row + plane % (apart * apart) / apart;
     column = apart * column + plane % apart;
-    // Some recorded jobs have height and width of the filter exchanged; the bytes are as they should.
+    // Some recorded jobs have the filter's height and width swapped; the bytes are right.
     if (job.height != job.width && job.height == dim(2) && job.width == dim(1)) {
       const int64_t tap = row * job.width + column;
       row = tap / dim(2);
@@ -74,7 +74,7 @@ struct Filter {
   }
 };
 
-// Whether the job has the kernels of the model from `first` on.
+// Returns whether the job has the model's kernels from `first` on.
 bool same(const sim::Weights& job, const Filter& filter, int64_t first) {
   size_t at = 0;
   for (int64_t kernel = first; kernel < first + job.kernels; ++kernel) {
@@ -89,7 +89,7 @@ bool same(const sim::Weights& job, const Filter& filter, int64_t first) {
   return true;
 }
 
-// A job may have some of the kernels only.
+// A job may have only some of the kernels.
 bool has_model_weights(const sim::Weights& job, const Filter& filter) {
   for (int64_t first = 0; first + job.kernels <= filter.kernels(); ++first) {
     if (same(job, filter, first)) return true;
@@ -97,7 +97,7 @@ bool has_model_weights(const sim::Weights& job, const Filter& filter) {
   return false;
 }
 
-// The recorded driver sends the bytes of int8 filters raised by 128 on the i.MX 8M Plus only, elsewhere as they are.
+// The recorded driver sends int8 filter bytes raised by 128 on the i.MX 8M Plus, and unchanged elsewhere.
 Filter filter_of(const ir::Graph& graph, const ir::Op& op, std::string_view chip, const sim::Weights& job) {
   const ir::Tensor& tensor = graph.tensor(op.inputs[1]);
   const bool is_signed = tensor.dtype == ir::DType::int8, raised = is_signed && chip == "imx8mp";
@@ -114,13 +114,13 @@ bool has_filter(const ir::Op& op) {
          op.kind == ir::OpKind::fully_connected;
 }
 
-// The recorded driver adds with filters of its own.
+// The recorded driver makes the filters of additions itself.
 bool adds(const ir::Graph& graph) {
   return std::ranges::any_of(graph.ops,
                              [](const ir::Op& op) { return op.kind == ir::OpKind::add || op.kind == ir::OpKind::sub; });
 }
 
-// `op_text`: the operation as `--model` tells it; empty: any of the model.
+// `op_text`: the operation as `--model` prints it; empty: any operation of the model.
 bool is_of_model(const sim::Weights& job, const ir::Graph& graph, const std::string& chip, const std::string& op_text) {
   size_t index = 0;
   const bool is_told = std::from_chars(op_text.data(), op_text.data() + op_text.size(), index).ec == std::errc();
