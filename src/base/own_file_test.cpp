@@ -261,7 +261,7 @@ TEST_F(OwnFile, OneHoldsItsLock) {
   ::waitpid(child, nullptr, 0);
 }
 
-// A process that replaces files holds the lock for longer than the patience, but not for ever.
+// A process that replaces files holds the lock for longer than the limit for one wait, but not forever.
 TEST_F(OwnFile, WhoIsAtWorkIsWaitedFor) {
   ASSERT_TRUE(replace_own_file(path_, {kOld}).ok());
   for (const bool ends : {true, false}) {

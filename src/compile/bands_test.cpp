@@ -233,7 +233,7 @@ TEST(PlanBands, OnePieceWhereTheyDoNotCompile) {
   EXPECT_EQ(compiled(kChain, driver, {.cores = 2}), "26 rows") << "no band's fault";
 }
 
-// By predicted time a part is first compared undivided.
+// With a cost model, a part is first compared with the CPU undivided; parts that stay on the NPU are then divided.
 TEST(PlanBands, AfterTheWeighing) {
   const BandDriver driver;
   CostModel cost_model;

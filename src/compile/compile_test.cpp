@@ -71,7 +71,7 @@ std::string text_of(const Compiled& compiled) {
       out += name;
       if (!reason.empty()) reasons += fmt::format("\n{}: {}", name, reason);
     }
-    // The program is that of these ops, not of the same number of others.
+    // The program is for these ops, not just for as many others.
     for (size_t i = 0; part.program && i < std::min(part.program->operations.size(), part.partition.op_map.size()); ++i)
       EXPECT_EQ(part.program->operations[i].kind,
                 compiled.graph.tensor(compiled.graph.op(part.partition.op_map[i]).outputs[0]).name);

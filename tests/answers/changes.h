@@ -1,6 +1,6 @@
 // Variants of a text or a file, each with one change.
 // Called by the tests of this folder.
-// Must not know: what the text or the file says.
+// Must not know: the format of the text or file.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // Graphs of one operation of each kind: recorded models of tests/conformance, and more_graphs.h.
 // Called by graphs_test.cpp and passes_test.cpp.
-// Must not know: what is asked of them.
+// Must not know: what the tests check.
 #pragma once
 
 #include <gtest/gtest.h>

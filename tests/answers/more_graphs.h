@@ -1,6 +1,6 @@
 // Graphs of kinds that the recorded models of tests/conformance do not contain.
 // Called by graphs_test.cpp.
-// Must not know: what is asked of them.
+// Must not know: what the tests check.
 #pragma once
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Row files that compile: this shows that the way of including them is not what the compiler refuses in bad.cpp.
+// Row files that compile, included as in bad.cpp: so the compiler refuses the rows there, not the includes.
 #include "bits/bits.h"
 
 #define CASE good

@@ -1,7 +1,7 @@
 // Random single operations, drawn from a seed, with sizes, scales, zero points and attributes at and around every
 // limit.
 // Called by support_property_test.cpp.
-// Must not know: what is judged.
+// Must not know: what the tests check.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // Random graphs, drawn from a seed, with inputs for them.
 // Called by random_graphs_test.cpp and tunings_test.cpp.
-// Must not know: what the tests judge.
+// Must not know: what the tests check.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // For tests with random graphs: random numbers, and a device that fails on demand.
 // Called by random_graphs_test.cpp and support_property_test.cpp.
-// Must not know: what the tests judge.
+// Must not know: what the tests check.
 #pragma once
 
 #include "graph/ir/testing/random_ops.h"

@@ -105,7 +105,7 @@ TEST_F(Ethosu, RunsJobsInTheirRegions) {
   EXPECT_FALSE(device_->submit({&*job, 1}).ok());
 }
 
-// At most 256 submissions are kept; then the client asks the kernel whether the oldest is done.
+// At most 256 submissions are kept; then the client checks with BO_WAIT whether the oldest is done.
 TEST_F(Ethosu, SubmissionsAreKeptWithinALimit) {
   start();
   const auto logged = std::make_shared<LoggedCalls>(

@@ -1,6 +1,6 @@
 // Graphs of operations that Skillet lowers to others for Ethos-U, with random shapes and quantizations, from a seed.
 // Called by operations_test.cpp and tests/conformance/emitted_test.cpp.
-// Must not know: what is judged.
+// Must not know: what the tests check.
 #pragma once
 
 #include <random>

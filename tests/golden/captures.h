@@ -1,5 +1,5 @@
 // The folder of recorded cases: DIR/CHIP/SET/CASE/capture.json.
-// Called by skillet_golden and its tests. Must not know: what is in a capture.
+// Called by skillet_golden and its tests. Must not know: the contents of captures.
 #pragma once
 
 #include <string>

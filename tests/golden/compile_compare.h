@@ -1,6 +1,6 @@
 // Compares the jobs that a driver compiles with jobs recorded from a driver that works on silicon.
 // Called by skillet_golden and its tests.
-// Must not know: simulators, a vendor's anything.
+// Must not know: simulators, anything about vendors.
 #pragma once
 
 #include <string>
@@ -59,7 +59,7 @@ Result<npu::CaptureComparison> compare_sides(const npu::Driver& driver, const np
                                              InputCounts* counts = nullptr);
 
 // Outcomes:
-//   identical   the same to the device in everything but addresses and the number of buffers, and the host writes the
+//   identical   equal for the device except for addresses and the number of buffers, and the host writes the
 //               same bytes for graph inputs
 //   differs     the details have the decoded field differences; the summary has how many of jobs, fields and bytes,
 //               and a hash of both sides' fingerprints

@@ -1,6 +1,6 @@
 // A model compiled for a chip as a session compiles it, with all operations that the chip takes on the chip.
 // Called by the golden comparison and by skillet_streams.
-// Must not know: captures, devices, a vendor's anything.
+// Must not know: captures, devices, anything about vendors.
 #pragma once
 
 #include <string>

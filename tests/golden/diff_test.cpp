@@ -1,4 +1,4 @@
-// `skillet diff` and the comparison of golden cases must agree, in whatever form the two sides are given.
+// `skillet diff` and the comparison of golden cases must agree, for all forms of the two sides.
 #include <gtest/gtest.h>
 
 #include "base/testing/in_tree.h"

@@ -2,7 +2,7 @@
 //   # comment
 //   SET/CASE  OUTCOME  [SUMMARY]  REASON...      `*` and `?` in SET/CASE match many cases; a line without them goes
 //                                                first. A line for one case has the outcome's summary, if there is one
-// Called by skillet_golden. Must not know: how outcomes come about.
+// Called by skillet_golden. Must not know: how outcomes are computed.
 #pragma once
 
 #include <map>

@@ -1,6 +1,6 @@
 // A hash of the jobs of a capture that does not depend on the allocator. Captures that compare as identical have the
 // same fingerprint (tested over all recorded cases), so changes within a case that differs show.
-// Called by compile_compare.cpp. Must not know: a vendor's anything.
+// Called by compile_compare.cpp. Must not know: anything about vendors.
 #pragma once
 
 #include "base/result.h"

@@ -1,6 +1,6 @@
 // Compares the bytes that our host and the recorded host write for graph inputs into device memory (converted values,
 // padded channels, layout). The device reads them, but no command contains them.
-// Called by compile_compare.cpp. Must not know: layouts, a vendor's anything.
+// Called by compile_compare.cpp. Must not know: layouts, anything about vendors.
 #pragma once
 
 #include <string>

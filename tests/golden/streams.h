@@ -1,6 +1,6 @@
 // A program as the device reads it, in a form that does not depend on our own types: command bytes, constant bytes, and
 // addresses as (place, offset). The forms of two revisions are compared as text (streams.py). Called by
-// skillet_streams. Must not know: a vendor's anything.
+// skillet_streams. Must not know: anything about vendors.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -1,5 +1,5 @@
 // The files of a case of the RK3576's vendor compiler: its description, programs and buffers. Called by
-// vendor_case.cpp, vendor_run.cpp. Must not know: what is done with them.
+// vendor_case.cpp, vendor_run.cpp. Must not know: their use.
 #pragma once
 
 #include <nlohmann/json.hpp>

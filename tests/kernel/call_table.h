@@ -1,5 +1,5 @@
 // The ioctls that a list of calls may name, with the fields of their arguments: number, offsets, and which fields the
-// kernel fills in. Called by calls.cpp. Must not know: what is asked or answered.
+// kernel fills in. Called by calls.cpp. Must not know: the values of fields.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,7 @@
 // Makes the calls of a list on an open node of a kernel driver and prints each with its answer: usage: NODE LIST. The
 // output is itself a list, so the answers of two kernels are compared by comparing files. The lists explain their
-// syntax. Called by calls_test.py, on Linux's own driver and on the emulated one. Must not know: which of them answers.
+// syntax. Called by calls_test.py, on Linux's own driver and on the emulated one. Must not know: which of the two
+// drivers it is.
 #include <fcntl.h>
 #include <linux/dma-buf.h>
 #include <poll.h>

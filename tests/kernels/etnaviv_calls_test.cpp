@@ -204,7 +204,7 @@ TEST(EtnavivCalls, ImportNeedsAnAddress) {
   ::close(fd);
 }
 
-// The number of fences kept is limited: beyond it the client asks the kernel which are done.
+// The number of fences kept is limited: beyond it the client queries the kernel for finished ones.
 TEST(EtnavivCalls, FencesAreKeptWithinALimit) {
   Logged a;
   const kernels::JobId job = a.job(a.device->alloc(16).value());

@@ -68,7 +68,7 @@ TEST(EtnavivFind, ChipsUnderAssumptionsNeedAllowUnproven) {
   }
 }
 
-// The i.MX 8M Plus has a 3D and a 2D GPU behind the same node: jobs and waits go to the NPU, whatever its number is.
+// The i.MX 8M Plus has a 3D and a 2D GPU behind the same node: jobs and waits go to the NPU, at any position.
 TEST(EtnavivFind, JobsGoToThePipeOfTheNpu) {
   const auto graph = ir::parse(kRelu);
   ASSERT_TRUE(graph.ok()) << graph.error().message;

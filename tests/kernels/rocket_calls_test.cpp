@@ -295,7 +295,7 @@ TEST_F(RocketCalls, TheReplayerTellsTheKernelOfEachAccess) {
             "create_bo 16384: 1 at 0x0\ngem_close 1\nclose\n");
 }
 
-// The number of submissions kept is limited: beyond it the client asks the kernel whether the oldest is done.
+// The number of submissions kept is limited: beyond it the client queries the kernel for the oldest.
 TEST_F(RocketCalls, SubmissionsAreKeptWithinALimit) {
   open_logged();
   const kernels::JobId job = copy_job(device_->alloc(16).value(), device_->alloc(16).value());

@@ -51,7 +51,7 @@ TEST_F(Rocket, RefusesWhatTheKernelWouldDropWithoutAWord) {
   }
 }
 
-// Loses each job of a call in turn: the others run, the call and the wait succeed.
+// Loses one job of a call: the others run, the call and the wait succeed.
 TEST_F(Rocket, LosesSingleJobsOfACall) {
   for (const char* fault : {"job:2:drop", "job:2:reset", "job:2:hang"}) {
     start(fault);

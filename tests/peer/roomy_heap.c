@@ -1,7 +1,7 @@
 // Preloaded library: adds zeroed space behind every block of the heap. peer.py repeats a case with it when the peer's
 // driver crashed or computed a different result. If that helps, the driver accesses memory past the end of its own
 // blocks, and its results depend on what happens to be there.
-// Must not know: whose heap it is.
+// Must not know: the program that uses it.
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -129,7 +129,7 @@ TEST(Rk3576Scales, FewSumsAreOff) {
   }
 }
 
-// Averages are rounded once, halves away from byte 0, whatever the zero point is.
+// Averages are rounded once, halves away from byte 0, for any zero point.
 TEST(Rk3576Scales, AveragesRoundOnce) {
   const auto of = [](const char* in, const char* out, int size, int zero = 0, const char* type = "uint8",
                      const char* more = "") {

@@ -1,6 +1,6 @@
 // What every replayed operation must satisfy.
 // Called by the tests of this folder.
-// Must not know: which cases there are.
+// Must not know: the list of cases.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -12,7 +12,7 @@ namespace {
 
 using ir::OpKind;
 
-// ---- what is asked ----
+// ---- questions ----
 
 struct Question {
   const char* title;
@@ -178,7 +178,7 @@ const Limit kLimits[] = {
      40},
 };
 
-// ---- what the compilers answer ----
+// ---- answers of the compilers ----
 
 struct Column {
   const npu::Driver* driver;

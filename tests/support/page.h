@@ -1,6 +1,6 @@
 // docs/support.md: the operations that each chip takes, according to its compiler.
 // Called by main.cpp, and the tests of what is said of refusals.
-// Must not know: a vendor's anything.
+// Must not know: anything about vendors.
 #pragma once
 
 #include <string>

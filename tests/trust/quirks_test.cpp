@@ -284,7 +284,7 @@ TEST_P(Quirks, ResultsAreRightWithEach) {
             << " networks, " << left << " operations left the NPU\n";
 }
 
-// A layer divided over several cores has fewer rows than columns, whatever the image is.
+// A layer divided over several cores has fewer rows than columns, for any image.
 TEST(QuirksOfBands, TheAssumptionIsNamedAndOneCoreDoesTheSame) {
   if (!npu::find_chip("rk3588").ok()) GTEST_SKIP() << "built without rockchip";
   const log::ScopedLevel quiet(log::Level::error);

@@ -393,7 +393,7 @@ TEST(Rk3576, CoarseMultipliersAreTheNearestOnes) {
   }
 }
 
-// A multiplier that is not the nearest one is the other one at a distance below one.
+// A multiplier that is not the nearest integer is the one on the other side, less than one away.
 TEST(Rk3576, MultipliersAreOfTheTwoNearest) {
   std::mt19937 random(3);
   int farther = 0;

@@ -241,7 +241,7 @@ TEST(RockchipDriver, TheWitnessOfAPoolIsTheEndOfItsOutput) {
   }
 }
 
-// The kernel ends a job after 500 ms; a job is predicted to take up to a fifth of that, and uses this time.
+// The kernel ends a job after 500 ms; jobs are filled up to a predicted time of a fifth of that.
 TEST(RockchipDriver, JobsAreAsLongAsTheyMayBe) {
   constexpr double kJobMs = 100, kCyclesPerMs = 200'000, kCyclesToStart = 2000;
   const struct {
