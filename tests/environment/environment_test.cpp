@@ -46,8 +46,7 @@ std::string contents(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// Returns the probe's exit code, the files that it wrote and its messages: "0: recorded
-// ...".
+// Returns the probe's exit code and the files that it wrote, like "0: recorded\n", then its messages.
 std::string outcome(const Variable& one, bool is_set, bool has_more_rights) {
   static int runs = 0;
   const std::string folder = own_path(fmt::format("run{}", ++runs)), said = folder + ".said";

@@ -214,7 +214,7 @@ class Cases {
   // For int8, a scale for each channel.
   std::string filter(int id, int n, int kernel, int c) {
     const std::string begin = fmt::format("tensor {} \"filter\" {} {}x{}x{}x{}", id, type_, n, kernel, kernel, c);
-    if (type_ == "uint8")  // no result reaches the ends of the range
+    if (type_ == "uint8")  // results do not saturate
       return begin + fmt::format(" scale=0.02 zero={} const=random:5\n", range(118, 138));
     std::string scales;
     for (int i = 0; i < n; ++i) scales += fmt::format("{}0.0{}", i == 0 ? "" : " ", range(11, 29));

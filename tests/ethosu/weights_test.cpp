@@ -75,7 +75,7 @@ TEST(EthosuWeightStreams, AreShort) {
   EXPECT_EQ(ours::encode_weights(std::vector<int16_t>(64)).size(), 16U);
 }
 
-// A palette has up to 32 values. Values that are far apart and equally frequent: the number of bits is minimal.
+// A palette has up to 32 values. These are far apart, and equally frequent.
 TEST(EthosuWeightStreams, OfAsManyDifferentValuesAsAPaletteHasAndMore) {
   for (const int distinct : {2, 16, 17, 31, 32, 33, 34}) {
     std::vector<int16_t> values(4096);

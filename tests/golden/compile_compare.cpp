@@ -64,7 +64,7 @@ class InputSearch {
   }
 
  private:
-  // If the buffer only notes an input, just the first one's place is certain.
+  // Without recorded bytes, only the place of the first input is certain: at the beginning of the buffer.
   static bool holds(const capture::BufferSnapshot& buffer, uint64_t offset, const Bytes& bytes) {
     if (offset + bytes.size() > buffer.size_bytes) return false;
     if (buffer.content != capture::Content::bytes) return buffer.holds_input && offset == 0;

@@ -39,8 +39,8 @@ class FloatModel {
   const Surfaces& in_;
 };
 
-// Returns the function that a case is named after; none: no such function. `most`: the upper limit to which the vendor
-// quantizes inputs of the DPU alone, as larger values make no difference.
+// Returns the function that a case is named after; none: no such function. `most_of`: the upper limit to which the
+// vendor quantizes inputs of the DPU alone, as larger values make no difference.
 using Function = double (*)(double);
 Function function_of(const std::string& name);
 double most_of(const std::string& name);

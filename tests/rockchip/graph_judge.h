@@ -68,8 +68,7 @@ inline std::vector<Bytes> run(runtime::Session& session, uint32_t seed) {
 // Without verification, which would move wrong operations to the CPU before the test sees them.
 inline const npu::CompileOptions kUnseen{.unproven = npu::Unproven::take};
 
-// Compares each operation with the CPU kernel on the same inputs, keeping all tensors; outputs are equal without
-// keeping.
+// Compares each operation with the CPU kernel on the same inputs, with all tensors kept. Outputs do not depend on that.
 inline void judge(const Row& row, int tolerance, const npu::CompileOptions& options = kUnseen,
                   const char* device = "sim:rk3588") {
   std::mt19937 random(7);

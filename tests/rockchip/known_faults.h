@@ -11,7 +11,7 @@
 
 namespace skillet::rockchip_replay {
 
-// The known fault that leaves elements which are not clamped right.
+// The known fault that affects clamped elements only.
 inline constexpr const char* kLostClamp = "the fused convolution is not clamped before the addition";
 
 // Returns the faults that apply to the operation, joined; empty if there are none, so that its result must be right.

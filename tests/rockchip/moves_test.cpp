@@ -428,7 +428,7 @@ TEST(RockchipMoves, MeansOfImages) {
   };
   for (const auto& c : cases) {
     for (const char* type : {"uint8", "int8"}) {
-      // An intermediate tensor in finer units than the input's would be too coarse.
+      // If the output is finer than the input, an intermediate tensor would be too coarse: one operation.
       for (const float scale : {0.02F, 0.03F, 0.001F}) {
         if (scale < kScale && c.beyond_filters) continue;
         rows.push_back({c.in,

@@ -1,5 +1,5 @@
-// Probes of the assumptions on simulated chips. All are right on a chip without quirks. On a chip with a quirk, the
-// probes of its assumption are wrong or never end, and no others.
+// Probes of the assumptions on simulated chips: all are right on a chip without quirks. On a chip with a quirk, only
+// the probes of its assumption are wrong or never end.
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 

@@ -122,7 +122,7 @@ TEST(Rk3576Faults, JobsThatWriteNothingAreNamed) {
   }
 }
 
-// With this value only the first job after power-on computes.
+// With the wrong TASK_CON only the first job after power-on computes.
 TEST(Rk3576Faults, TheWrongTaskConIsNamed) {
   for (const Kind& kind : kinds()) {
     SCOPED_TRACE(kind.what);

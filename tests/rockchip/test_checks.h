@@ -12,7 +12,7 @@ namespace skillet::rockchip_replay {
 
 inline bool is_good(const Row& row) { return row.result == ReplayClass::exact || row.result == ReplayClass::within_1; }
 
-// Checks that an operation is right unless a known fault applies; elements that a lost clamp spares must be right too.
+// Checks that an operation is right unless a known fault applies; after a lost clamp, unclamped elements must be right.
 inline void check_operations(const CaseRows& rows) {
   for (const Row& row : rows.each) {
     if (row.reason.empty()) {
