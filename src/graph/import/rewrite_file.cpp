@@ -230,10 +230,13 @@ class Writer {
     return new_table<schema::Table##Builder>(schema::BuiltinOptions::Table, op.as<ir::AttrsOf<ir::OpKind::kind>>());
 #include "graph/import/options.def"
 #undef OPTIONS
-      case ir::OpKind::pad:
-      case ir::OpKind::transpose: return NewOptions{};  // have none
-      default: return error(ErrorCode::internal, "its options cannot be written");
+      case ir::OpKind::arg_max:
+      case ir::OpKind::arg_min:
+      case ir::OpKind::shape: return error(ErrorCode::internal, "its options cannot be written");  // the output's type
+      default: break;
     }
+    if (std::holds_alternative<ir::NoAttrs>(op.attrs)) return NewOptions{};
+    return error(ErrorCode::internal, "its options cannot be written");
   }
   template <typename Table, typename A>
   NewOptions new_table(schema::BuiltinOptions type, const A& attrs) {
