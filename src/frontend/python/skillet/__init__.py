@@ -5,7 +5,7 @@
     with skillet.Session("net.tflite", device="sim:a311d") as session:
         (scores,) = session.run(image)
 
-NumPy is needed for arrays, and not to import this.
+Arrays need NumPy; importing this package does not.
 """
 
 from skillet._delegate import load_delegate

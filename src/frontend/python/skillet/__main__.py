@@ -1,4 +1,4 @@
-"""`python -m skillet ...` is the `skillet` command and the verbs that are Python; in a wheel, so is `skillet`."""
+"""`python -m skillet ...` runs the `skillet` command, or a verb that is written in Python. A wheel installs it as `skillet`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ VERBS = {"conformance": "skillet.conformance.__main__", "results": "skillet._res
 
 
 def meant(words: list[str]) -> list[str]:
-    """Verbs and options that are another one: `reduce CASE` and `decode PATH --html FILE`."""
+    """Returns WORDS with aliases replaced: `reduce CASE` and `decode PATH --html FILE`."""
     if words[:1] == ["reduce"]:
         return ["conformance", *(["--reduce"] if words[1:] and not words[1].startswith("-") else []), *words[1:]]
     if words[:1] == ["decode"] and any(word.partition("=")[0] == "--html" for word in words):
@@ -31,7 +31,7 @@ def meant(words: list[str]) -> list[str]:
 
 
 def ended(run: Callable[[list[str]], int], words: list[str]) -> int:
-    """The exit code, also when who reads has enough."""
+    """Returns the exit code of RUN, which is 1 if the reader of stdout has closed the pipe."""
     try:
         code = run(words)
         sys.stdout.flush()
@@ -43,7 +43,7 @@ def ended(run: Callable[[list[str]], int], words: list[str]) -> int:
 
 @contextmanager
 def quiet_interrupts() -> Iterator[None]:
-    """While modules are read, Ctrl-C ends the process as it ends a C program: without a traceback."""
+    """Lets Ctrl-C end the process without a traceback while modules are imported."""
     before = signal.getsignal(signal.SIGINT)
     if before is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -53,7 +53,7 @@ def quiet_interrupts() -> Iterator[None]:
 
 
 def run_verb(words: list[str]) -> None:
-    """Ends the process, unless it is no verb of Python."""
+    """Runs the verb and ends the process. Returns if the verb is not written in Python."""
     words = meant(words)
     module = VERBS.get(words[0]) if words else None
     if module is not None:
@@ -65,7 +65,7 @@ def run_verb(words: list[str]) -> None:
 def main() -> None:
     words = sys.argv[1:]
     run_verb(words)
-    os.environ.setdefault("SKILLET_PYTHON", sys.executable)  # `quantize` asks this one for quantizers
+    os.environ.setdefault("SKILLET_PYTHON", sys.executable)  # `quantize` runs quantizers with this interpreter
     try:
         os.execv(command_path(), ["skillet", *words])
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The TensorFlow Lite delegate in whichever runtime is installed."""
+"""Loads the TensorFlow Lite delegate into the installed runtime."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ if TYPE_CHECKING:
 
     Option: TypeAlias = Union[str, int, bool, "os.PathLike[str]"]
 
-# A runtime that the program has imported already comes first: delegates of one do not fit another.
+# A runtime that the program has already imported comes first: a delegate of one runtime does not work in another.
 RUNTIMES = ("ai_edge_litert.interpreter", "tflite_runtime.interpreter", "tensorflow.lite")
 
 
 def load_delegate(**options: Option) -> Any:
-    """For Interpreter(..., experimental_delegates=[skillet.load_delegate(device="npu")]); options as options_help() lists them.
-    ImportError: no runtime is installed. FileNotFoundError: the delegate is not. ValueError: the runtime cannot load it.
-    A wrong option is a warning of the delegate, which goes on without it."""
+    """Returns the delegate for Interpreter(..., experimental_delegates=[skillet.load_delegate(device="npu")]).
+
+    OPTIONS are those that options_help() lists. The delegate warns about a wrong option and ignores it.
+    Raises ImportError if no runtime is installed, FileNotFoundError if the delegate is not installed, and ValueError if
+    the runtime cannot load it."""
     path = delegate_path()
     texts = {name: str(int(value)) if isinstance(value, bool) else os.fspath(value) if isinstance(value, os.PathLike) else str(value)
              for name, value in options.items()}
@@ -32,5 +34,5 @@ def load_delegate(**options: Option) -> Any:
             continue
         if hasattr(runtime, "load_delegate"):
             return runtime.load_delegate(path, texts)
-        return runtime.experimental.load_delegate(path, texts)  # TensorFlow's place for it
+        return runtime.experimental.load_delegate(path, texts)  # where TensorFlow has the function
     raise ImportError(f"none of {', '.join(RUNTIMES)} is installed: pip install ai-edge-litert")

@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ListedDevice:
-    device: str  # what Session and Device take
+    device: str  # the name that Session and Device accept
     title: str
     kernel_driver: str
-    note: str  # what is to be said about it, or why it is not usable
+    note: str  # a remark, or why the device is not usable
     usable: bool
     simulated: bool
 
 
 def devices() -> list[ListedDevice]:
-    """What this machine has that could run a model, simulated chips and "cpu" among them."""
+    """Lists the devices of this machine that could run a model, including simulated chips and "cpu"."""
     handle = ctypes.c_void_p()
     call("skillet_list_devices", ctypes.byref(handle))
     try:
@@ -54,7 +54,7 @@ def _listed(handle: ctypes.c_void_p, index: int) -> ListedDevice:
 
 
 class DeviceHandle:
-    """An open device: closed when the last of those that need it is gone."""
+    """An open device. It is closed when no object uses it any more."""
 
     def __init__(self, name: str | None) -> None:
         opened = ctypes.c_void_p()
@@ -64,10 +64,13 @@ class DeviceHandle:
 
 
 class Device:
-    """ "auto" (an NPU of this machine, else the CPU), "npu", "cpu", "sim:a311d" (a simulated chip), "/dev/dri/renderD128".
-    None is what the environment's SKILLET_DEVICE says, else "auto".
+    """A device to run models on, opened by its name.
 
-    Sessions and buffers of a device go on after it is closed. Several threads may use one."""
+    NAME: "auto" (an NPU of this machine, else the CPU), "npu", "cpu", "sim:a311d" (a simulated chip),
+    "/dev/dri/renderD128".
+    None stands for the environment variable SKILLET_DEVICE, or "auto" if it is not set.
+
+    Sessions and buffers stay usable after their device is closed. Several threads may use one device."""
 
     def __init__(self, name: str | None = None) -> None:
         self.name = name
@@ -80,7 +83,9 @@ class Device:
         return self._handle
 
     def alloc(self, nbytes: int) -> Buffer:
-        """Zeroed memory that the NPU reads and writes in place. Unsupported: the device has none of its own ("cpu")."""
+        """Allocates NBYTES of zeroed memory that the NPU reads and writes in place.
+
+        Raises Unsupported if the device has no memory of its own ("cpu")."""
         nbytes = whole(nbytes, "nbytes", 0, sys.maxsize)
         address = ctypes.c_void_p()
         handle = self.handle
@@ -88,8 +93,9 @@ class Device:
         return Buffer(handle, address.value or 0, nbytes)
 
     def import_dmabuf(self, fd: int) -> Buffer:
-        """The memory of another driver, a camera or decoder; FD may be closed afterwards. Unsupported: the kernel driver
-        takes none."""
+        """Imports the memory of another driver, such as a camera or decoder. FD may be closed afterwards.
+
+        Raises Unsupported if the kernel driver cannot import memory."""
         fd = whole(fd, "fd", -(2**31), 2**31 - 1)
         address, nbytes = ctypes.c_void_p(), ctypes.c_size_t()
         handle = self.handle
@@ -97,7 +103,7 @@ class Device:
         return Buffer(handle, address.value or 0, nbytes.value)
 
     def close(self) -> None:
-        """No more sessions and buffers of it."""
+        """Closes the device for new sessions and buffers. Existing ones stay usable."""
         self._handle = None
 
     def __enter__(self) -> Device:
@@ -110,7 +116,7 @@ class Device:
 
 
 class _Memory:
-    """A buffer of the library, freed when nobody has a view of it."""
+    """A buffer of the library. It is freed when no view of it exists any more."""
 
     def __init__(self, device: DeviceHandle, address: int) -> None:
         weakref.finalize(self, _free, device, address).atexit = False
@@ -121,7 +127,7 @@ def _free(device: DeviceHandle, address: int) -> None:
 
 
 class Buffer:
-    """Memory that device, CPU and other drivers reach. Views of it keep it alive, also after close()."""
+    """Memory that the device, the CPU and other drivers access. Its views keep it alive, even after close()."""
 
     def __init__(self, device: DeviceHandle, address: int, nbytes: int) -> None:
         self._memory: _Memory | None = _Memory(device, address)
@@ -135,19 +141,23 @@ class Buffer:
 
     @property
     def fd(self) -> int:
-        """Its dma-buf (of a simulated chip: a memfd), the library's own: os.dup() it to keep it."""
+        """Returns the file descriptor of the dma-buf (on a simulated chip: of a memfd).
+
+        The library owns it: os.dup() it to keep it."""
         self._owner()
         raw = BufferStruct(struct_bytes=ctypes.sizeof(BufferStruct))
         library().skillet_buffer_find(self._address, self.nbytes, ctypes.byref(raw))
         return int(raw.dmabuf_fd)
 
     def view(self) -> memoryview:
-        """Its bytes, without NumPy."""
+        """Returns the bytes of the buffer as a view. Does not need NumPy."""
         return memoryview(view_of(self._address, self.nbytes, self._owner())).cast("B")
 
     def array(self, dtype: Any = "uint8", shape: Sequence[int] | None = None, offset: int = 0) -> Array:
-        """An array in it, OFFSET bytes from its start; without SHAPE, to its end. In place for an NPU where OFFSET is a
-        multiple of 64."""
+        """Returns an array in the buffer, OFFSET bytes from its start. Without SHAPE it extends to the buffer's end.
+
+        An NPU uses the array in place if OFFSET is a multiple of 64.
+        Raises InvalidArgument if the array does not fit in the buffer."""
         import numpy
 
         kind = numpy.dtype(dtype)
@@ -164,7 +174,7 @@ class Buffer:
         return array if shape is None else array.reshape(tuple(shape))
 
     def close(self) -> None:
-        """No more views of it; the memory goes with the last one that there is."""
+        """Closes the buffer for new views. The memory is freed with its last view."""
         self._memory = None
 
     def __enter__(self) -> Buffer:

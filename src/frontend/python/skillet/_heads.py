@@ -1,4 +1,4 @@
-"""Detections of what networks give, as rows of class, score, y1, x1, y2, x2 (0 to 1). Called by `skillet serve`."""
+"""Decodes the outputs of detection networks to rows of class, score, y1, x1, y2, x2 (0 to 1). Called by `skillet serve`."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
     Infos: TypeAlias = Sequence[skillet.TensorInfo]
 
-ROWS = 20  # of an answer
+ROWS = 20  # in an answer
 TASKS = ("auto", "ssd", "yolov5", "yolov8", "yolox", "yolonas", "rfdetr")
-PAIRS, CELLS = "yolonas or rfdetr", "yolov8 or yolox"  # their shapes are the same: a client says which in model_type
-# Tasks of models that may have this model_type of Frigate. Others, as ssd, its default, say nothing.
+PAIRS, CELLS = "yolonas or rfdetr", "yolov8 or yolox"  # heads whose outputs have the same shapes; the client's model_type selects one
+# Tasks that a model may have if the client sends this model_type of Frigate. Other values, such as the default "ssd", do not restrict the task.
 TASKS_OF = {"dfine": (), "rfdetr": ("rfdetr", PAIRS), "yolonas": ("yolonas", PAIRS), "yolox": ("yolox", "yolov5", CELLS)}
-SCORE_MAX = 1.02  # a little above 1 where it was rounded
+SCORE_MAX = 1.02  # rounding can exceed 1 a little
 
 
 class Found(NamedTuple):
-    """Boxes as y1, x1, y2, x2, 0 to 1."""
+    """Boxes as y1, x1, y2, x2, from 0 to 1."""
 
     boxes: Array  # n x 4
     scores: Array  # n
@@ -38,18 +38,20 @@ def real(info: skillet.TensorInfo, stored: Array) -> Array:
 
 
 class SsdOutputs(NamedTuple):
-    """Which output is which; the model says so, once for all frames."""
+    """Indices of the outputs, derived from the model once for all frames."""
 
     boxes: int
     classes: int
     scores: int
-    number: int | None  # of boxes; None: all are there
+    number: int | None  # the number of boxes; None: all boxes are valid
 
 
 def ssd_outputs(infos: Infos, makers: Sequence[tuple[str, int]]) -> SsdOutputs | None:
-    """As the operation that makes them has them, else by names, else by shapes: classes before scores where boxes come first. None: no SSD network.
+    """Returns the indices of an SSD network's outputs. None: it is not an SSD network.
 
-    `makers`: the operation of each output, and which of its outputs it is."""
+    The order comes from the operation that makes the outputs, else from their names, else from their shapes: classes
+    before scores if the boxes come first. `makers`: for each output the operation that makes it, and which of that
+    operation's outputs it is."""
     boxes = [i for i, one in enumerate(infos) if len(one.shape) == 3 and one.shape[0] == 1 and one.shape[2] == 4]
     if len(boxes) != 1 or len(infos) not in (3, 4):
         return None
@@ -60,7 +62,7 @@ def ssd_outputs(infos: Infos, makers: Sequence[tuple[str, int]]) -> SsdOutputs |
     else:
         rows = [i for i, one in enumerate(infos) if one.shape == row and i not in boxes]
         counts = [i for i in range(len(infos)) if i not in rows + boxes]
-        if len(rows) == 3 and row == (1, 1):  # a number of boxes has the same shape
+        if len(rows) == 3 and row == (1, 1):  # the number of boxes has the same shape
             counts = [one for one in rows if re.search("num|count", infos[one].name, re.I)] or rows[-1:]
             rows = [one for one in rows if one not in counts]
         if len(rows) != 2:
@@ -73,7 +75,7 @@ def ssd_outputs(infos: Infos, makers: Sequence[tuple[str, int]]) -> SsdOutputs |
 
 
 def by_names(infos: Infos, rows: list[int], classes_first: bool) -> list[int]:
-    """Classes and scores of two outputs."""
+    """Returns the indices in ROWS, the output of classes first, the output of scores second."""
     is_class, is_score = ([bool(re.search(word, infos[one].name, re.I)) for one in rows] for word in ("class", "score|conf"))
     for first in (0, 1):
         if (is_class[first], is_class[1 - first]) == (True, False) or (is_score[first], is_score[1 - first]) == (False, True):
@@ -93,7 +95,9 @@ def find_ssd(outputs: list[Array], order: SsdOutputs) -> Found:
 
 
 def find_yolo(output: Array, task: str, size: tuple[int, int], threshold: float) -> Found:
-    """`output`: candidates by 5 + classes (v5, X), or 4 + classes by candidates (v8, v9), which may be transposed."""
+    """Returns the boxes of a YOLO network with scores of at least `threshold`.
+
+    `output` is candidates x (5 + classes) for YOLOv5 and YOLOX, or (4 + classes) x candidates or its transpose for YOLOv8 and v9."""
     import numpy as np
 
     rows = output[0] if task != "yolox" else of_cells(output[0], size)
@@ -112,13 +116,13 @@ def cells_of(size: tuple[int, int]) -> int:
 
 
 def is_transposed(shape: tuple[int, ...], size: tuple[int, int]) -> bool:
-    """Whether candidates are the second axis: the cells of the input tell, else there are more of them than of classes."""
+    """Returns whether the second axis holds the candidates: it has as many entries as the input has cells, or else is the longer axis."""
     cells = cells_of(size)
     return shape[1] == cells if (shape[0] == cells) != (shape[1] == cells) else shape[1] > shape[0]
 
 
 def of_cells(rows: Array, size: tuple[int, int]) -> Array:
-    """What YOLOX gives: centres from the corner of each one's cell, and logarithms of sizes, both in cells of 8, 16 or 32 pixels."""
+    """Converts YOLOX's boxes to pixels: centres relative to each box's cell and logarithms of sizes, in cells of 8, 16 or 32 pixels."""
     import numpy as np
 
     cells = np.asarray([(x, y, side) for side in (8, 16, 32) for y in range(size[0] // side) for x in range(size[1] // side)], np.float32)
@@ -132,7 +136,7 @@ def is_pair(infos: Infos) -> bool:
 
 
 def box_of_pair(infos: Infos, task: str) -> int | None:
-    """Which of two outputs 1 x n x m has the boxes: by shapes, by names, by what the stored numbers can be. None: nothing says it."""
+    """Returns which of two outputs 1 x n x m has the boxes: by shapes, then names, then ranges of the stored numbers. None: unknown."""
     fours = [i for i, one in enumerate(infos) if one.shape[2] == 4]
     if len(fours) == 1:
         return fours[0]
@@ -143,13 +147,13 @@ def box_of_pair(infos: Infos, task: str) -> int | None:
     if not all(one.scale for one in infos):
         return None
     low, high = zip(*(reach(one) for one in infos))
-    # Corners in pixels beside scores up to 1; sizes of 0 to 1, which are hardly below 0, beside logits, most of which are.
+    # YOLO-NAS: box corners are in pixels, scores reach up to 1. RF-DETR: box sizes of 0 to 1 are hardly below 0, most logits are.
     boxes = [i for i in (0, 1) if (high[i] > 2 >= high[1 - i] if task == "yolonas" else low[1 - i] < -1 <= low[i])]
     return boxes[0] if boxes else None
 
 
 def reach(info: skillet.TensorInfo) -> tuple[float, float]:
-    """The least and the largest number that the tensor can store."""
+    """Returns the smallest and the largest number that the tensor can store."""
     import numpy as np
 
     ends = np.iinfo(info.dtype)
@@ -158,8 +162,9 @@ def reach(info: skillet.TensorInfo) -> tuple[float, float]:
 
 
 def find_pairs(outputs: list[Array], boxes: int, task: str, size: tuple[int, int], threshold: float) -> Found:
-    """Boxes 1 x n x 4 (output `boxes`) and classes 1 x n x m: corners in pixels and scores (YOLO-NAS), or centres and logits (RF-DETR, which
-    needs no suppression)."""
+    """Returns the boxes of a network with boxes 1 x n x 4 (output `boxes`) and classes 1 x n x m, with scores of at least `threshold`.
+
+    YOLO-NAS has corners in pixels and scores. RF-DETR has centres and logits, and needs no suppression."""
     import numpy as np
 
     box, scores_of = outputs[boxes][0], outputs[1 - boxes][0]
@@ -174,7 +179,7 @@ def find_pairs(outputs: list[Array], boxes: int, task: str, size: tuple[int, int
 
 
 def centred(box: Array, size: tuple[int, int]) -> Array:
-    """Corners of boxes x, y, width, height, in pixels or 0 to 1."""
+    """Converts boxes x, y, width, height, in pixels or 0 to 1, to corners."""
     import numpy as np
 
     if len(box) and box.max() > 2:
@@ -185,13 +190,13 @@ def centred(box: Array, size: tuple[int, int]) -> Array:
 
 
 def with_area(found: Found) -> Found:
-    """Without boxes that end where they begin, or before."""
+    """Removes boxes whose height or width is not positive."""
     there = (found.boxes[:, 2] > found.boxes[:, 0]) & (found.boxes[:, 3] > found.boxes[:, 1])
     return Found(found.boxes[there], found.scores[there], found.classes[there])
 
 
 def suppressed(found: Found, overlap: float = 0.5) -> Found:
-    """The best of boxes of one class that overlap."""
+    """Keeps the best of overlapping boxes of one class (non-maximum suppression)."""
     import numpy as np
 
     found = with_area(found)
@@ -220,7 +225,9 @@ def answer_rows(found: Found, threshold: float) -> bytes:
 
 
 def task_of(infos: Infos, makers: Sequence[tuple[str, int]], size: tuple[int, int]) -> str:
-    """By the shapes of the outputs, for an image of this height and width; an error where no head has them."""
+    """Returns the task that the shapes of the outputs suggest, for an image of `size` (height, width).
+
+    Raises Unsupported if no head has outputs of these shapes."""
     shapes, cells = [one.shape for one in infos], cells_of(size)
     if ssd_outputs(infos, makers):
         return "ssd"
@@ -237,7 +244,7 @@ def task_of(infos: Infos, makers: Sequence[tuple[str, int]], size: tuple[int, in
 
 
 def wanted(task: str, infos: Infos, makers: Sequence[tuple[str, int]], size: tuple[int, int]) -> str:
-    """What outputs a network of `task` has; empty: these are such."""
+    """Describes the outputs that a network of `task` has. Empty: `infos` match."""
     if task == "ssd":
         return "" if ssd_outputs(infos, makers) else "boxes 1 x n x 4, classes 1 x n, scores 1 x n and a count"
     if task in ("yolonas", "rfdetr", PAIRS):
@@ -253,7 +260,9 @@ def wanted(task: str, infos: Infos, makers: Sequence[tuple[str, int]], size: tup
 
 
 def head_of(task: str, model_type: object) -> str:
-    """Which head of those that `task` may be a client means."""
+    """Returns which head the client's `model_type` selects, for a `task` that may leave a choice of two.
+
+    Raises Unsupported if `model_type` contradicts `task`."""
     if isinstance(model_type, str) and model_type in TASKS_OF and task not in TASKS_OF[model_type]:
         why = "D-FINE is not decoded" if model_type == "dfine" else f"the model has outputs of {task}"
         raise skillet.Unsupported(f"model_type {model_type}: {why}")

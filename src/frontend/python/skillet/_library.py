@@ -15,7 +15,7 @@ MAX_RANK = 8
 
 
 class Error(Exception):
-    """What the library said; the kinds below say why."""
+    """An error that the library reported. Subclasses give the reason."""
 
 
 class InvalidArgument(Error, ValueError):
@@ -23,7 +23,7 @@ class InvalidArgument(Error, ValueError):
 
 
 class WrongType(InvalidArgument, TypeError):
-    """What is given is no text, number or memory at all."""
+    """The value is not text, a number or memory."""
 
 
 class Closed(InvalidArgument):
@@ -35,7 +35,7 @@ class Malformed(Error, ValueError):
 
 
 class Unsupported(Error):
-    """Valid, but neither the chip nor the CPU kernels can do it."""
+    """The request is valid, but neither the chip nor the CPU kernels can do it."""
 
 
 class OutOfRange(Error, ValueError):
@@ -43,7 +43,7 @@ class OutOfRange(Error, ValueError):
 
 
 class IoFailed(Error, OSError):
-    """The operating system refused."""
+    """The operating system reported an error."""
 
 
 class DeviceFault(Error):
@@ -55,7 +55,7 @@ class TimedOut(Error, TimeoutError):
 
 
 class InternalError(Error):
-    """A bug of Skillet, or no memory."""
+    """A bug in Skillet, or out of memory."""
 
 
 _ERRORS: dict[int, type[Error]] = {
@@ -156,7 +156,7 @@ class MakerStruct(ctypes.Structure):
 LogFunction = ctypes.CFUNCTYPE(None, c_void_p, c_int, c_char_p)
 
 _POINTERS = POINTER(c_void_p)
-# name: (what it returns, what it takes); `status`: an error becomes an exception.
+# name: (result type, argument types). A function with result `status` raises an exception on error.
 _STATUS = "status"
 _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "skillet_list_devices": (_STATUS, [_POINTERS]),
@@ -194,7 +194,7 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
 
 @functools.cache
 def library() -> ctypes.CDLL:
-    """The library, loaded at the first use. ImportError: it is not there, or too old."""
+    """Returns the library, which is loaded at the first call. Raises ImportError if it is missing or too old."""
     name = _paths.library_name()
     try:
         loaded = ctypes.CDLL(name)
@@ -211,7 +211,8 @@ def library() -> ctypes.CDLL:
 
 
 def call(function: str, *arguments: Any) -> None:
-    """A function that returns a status. Other threads of Python run meanwhile."""
+    """Calls a function that returns a status, without holding Python's global lock.
+    Raises the exception of that status."""
     loaded = library()
     status: int = getattr(loaded, function)(*arguments)
     if status != 0:
@@ -219,7 +220,8 @@ def call(function: str, *arguments: Any) -> None:
 
 
 def c_text(value: Any, what: str) -> bytes:
-    """VALUE, a text or a path, for C, which would end it at a NUL."""
+    """Encodes VALUE, text or a path, for C.
+    Raises InvalidArgument if it contains a NUL, at which C would cut it off."""
     try:
         raw = os.fsencode(value)
     except (TypeError, UnicodeError):
@@ -230,7 +232,8 @@ def c_text(value: Any, what: str) -> bytes:
 
 
 def whole(value: Any, what: str, lowest: int, highest: int) -> int:
-    """VALUE from LOWEST to HIGHEST; ctypes would cut off what is beyond."""
+    """Returns VALUE as an integer.
+    Raises InvalidArgument if it is not from LOWEST to HIGHEST, since ctypes would truncate it."""
     try:
         number = operator.index(value)
     except TypeError:
@@ -245,10 +248,10 @@ def text(raw: bytes | None) -> str:
 
 
 def version() -> str:
-    """Of the library: "0.1.0"."""
+    """Returns the version of the library, such as "0.1.0"."""
     return text(library().skillet_version())
 
 
 def options_help() -> str:
-    """One line for each option that Session() takes by name."""
+    """Returns one line for each option that Session() accepts by name."""
     return text(library().skillet_options_help())

@@ -1,4 +1,4 @@
-"""Lines of the library's log, to a function instead of stderr."""
+"""Passes lines of the library's log to a function instead of stderr."""
 
 from __future__ import annotations
 
@@ -18,15 +18,17 @@ def _on_line(_user: int | None, level: int, message: bytes) -> None:
         _listener(_LEVELS[level], text(message))
 
 
-# One for ever: a listener may replace itself while it is being called.
+# Kept for the life of the process: a listener may replace itself while it is being called.
 _ON_LINE = LogFunction(_on_line)
 _NOBODY = LogFunction()
 
 
 def set_log(listener: Listener | None, level: str = "warning") -> None:
-    """From now on LISTENER(level, message) gets each line up to LEVEL (error, warning, info, debug), from whichever
-    thread it comes, one at a time; None: they go to stderr again, as SKILLET_LOG says. It must not use this module, but
-    for this function."""
+    """Passes each line of the log up to LEVEL (error, warning, info, debug) to LISTENER(level, message).
+
+    Lines may come from any thread, one at a time. LISTENER may call set_log(), but nothing else of this package.
+    None: lines go to stderr again, as the environment variable SKILLET_LOG sets it.
+    Raises InvalidArgument for an unknown level."""
     global _listener
     if level not in _LEVELS:
         raise InvalidArgument(f"there is no log level {level!r}: error, warning, info or debug")
@@ -35,7 +37,7 @@ def set_log(listener: Listener | None, level: str = "warning") -> None:
     _listener = listener
     call("skillet_set_log", _NOBODY if listener is None else _ON_LINE, None, _LEVELS.index(level))
     if listener is not None:
-        atexit.register(_silence)  # no line may reach Python when it is gone
+        atexit.register(_silence)  # no line may reach Python after its shutdown
 
 
 def _silence() -> None:

@@ -1,4 +1,4 @@
-"""Memory of Python's objects for the library, and the library's for Python."""
+"""Gives the library access to the memory of Python's objects, and Python to the library's."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ if TYPE_CHECKING:
     from typing_extensions import TypeAlias
 
     Array: TypeAlias = "numpy.ndarray[Any, numpy.dtype[Any]]"
-    # Whatever has the buffer protocol: arrays, bytearray, memoryview; bytes where it is only read.
+    # Objects with the buffer protocol: arrays, bytearray, memoryview. Also bytes if the memory is only read.
     Bytes: TypeAlias = Union[Array, bytes, bytearray, memoryview]
 
 
 def borrow(owner: Bytes, nbytes: int, what: str, writable: bool) -> ctypes.Array[ctypes.c_ubyte]:
-    """The memory of OWNER, which the result keeps alive; a copy where it is only read and Python may not write to it."""
+    """Returns the memory of OWNER, and keeps OWNER alive. Copies it if OWNER is read-only.
+
+    Raises InvalidArgument if the memory is not NBYTES in one piece, or is read-only although WRITABLE is set."""
     try:
         view = memoryview(owner)  # type: ignore[arg-type]
     except TypeError:
@@ -40,7 +42,7 @@ def pointers(memory: Sequence[ctypes.Array[ctypes.c_ubyte]]) -> ctypes.Array[cty
 
 
 def view_of(address: int, nbytes: int, owner: object) -> ctypes.Array[ctypes.c_ubyte]:
-    """Memory at ADDRESS, which OWNER frees when nobody uses it any more: what is made of the result keeps OWNER alive."""
+    """Returns a view of NBYTES at ADDRESS. The view keeps OWNER alive, which frees the memory."""
     view = (ctypes.c_ubyte * nbytes).from_address(address)
     view.owner = owner  # type: ignore[attr-defined]
     return view

@@ -1,4 +1,4 @@
-"""Model files of `skillet serve`: read once, and what a TensorFlow Lite file says of the sizes of its tensors before memory is held for them."""
+"""Reads model files for `skillet serve`, and checks the sizes of tensors in TensorFlow Lite files before memory is allocated for them."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FRAME_BYTES_MAX = 20 << 20  # 1280 x 1280 of float32
-NUMBERS_MAX = 256 << 20  # of a tensor between input and outputs
-FILE_BYTES_MAX = 1 << 30  # of a model in the folder, which is read to memory
+NUMBERS_MAX = 256 << 20  # in a tensor between inputs and outputs
+FILE_BYTES_MAX = 1 << 30  # of a model file in the folder, which is read into memory
 
-SUBGRAPHS, TENSORS, INPUTS, SHAPE = 2, 0, 1, 0  # fields of the model, of a subgraph (two), of a tensor
+SUBGRAPHS, TENSORS, INPUTS, SHAPE = 2, 0, 1, 0  # slots in the tables of the model, of a subgraph (two) and of a tensor
 TENSORS_MAX, RANK_MAX = 100_000, 8
 
 
 def read_model(path: Path) -> bytes:
-    """Once for all sessions: the file may be replaced meanwhile."""
+    """Reads the file once for all sessions: it may be replaced meanwhile. Raises Unsupported if it is too large."""
     with path.open("rb") as file:
         if os.fstat(file.fileno()).st_size > FILE_BYTES_MAX:
             raise skillet.Unsupported(f"{path.name}: longer than {FILE_BYTES_MAX >> 20} MiB")
@@ -29,7 +29,7 @@ def read_model(path: Path) -> bytes:
 
 
 def check_sizes(name: str, model: bytes) -> None:
-    """Before memory is held: a small file may have tensors of any size."""
+    """Raises Unsupported if a tensor is too large. Called before memory is allocated: a small file may declare tensors of any size."""
     of_input, of_any = largest(model)
     if of_input > FRAME_BYTES_MAX:
         raise skillet.Unsupported(f"{name}: an input of {of_input} numbers is more than a frame may have, {FRAME_BYTES_MAX >> 20} MiB; export the network for smaller images")
@@ -38,7 +38,9 @@ def check_sizes(name: str, model: bytes) -> None:
 
 
 def largest(model: bytes) -> tuple[int, int]:
-    """How many numbers the largest input and the largest tensor have; 0 where the file is none of TensorFlow Lite, or damaged: loading it says so."""
+    """Returns the number of elements of the largest input and of the largest tensor.
+
+    Returns 0, 0 for a damaged file and for other formats: loading the model reports the error."""
     if model[4:8] != b"TFL3":
         return 0, 0
     try:
@@ -58,14 +60,14 @@ def _number(kind: str, model: bytes, at: int) -> int:
 
 
 def _field(model: bytes, table: int, slot: int) -> int:
-    """Where it is; 0: it is not there."""
+    """Returns the position of a table's field, or 0 if it is absent."""
     vtable, entry = table - _number("<i", model, table), 4 + 2 * slot
     offset = _number("<H", model, vtable + entry) if entry < _number("<H", model, vtable) else 0
     return table + offset if offset else 0
 
 
 def _vector(model: bytes, table: int, slot: int) -> tuple[int, int]:
-    """Where its elements begin, and how many it has."""
+    """Returns the position of a vector's first element, and the number of its elements."""
     place = _field(model, table, slot)
     if not place:
         return 0, 0

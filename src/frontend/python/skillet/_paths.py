@@ -1,4 +1,4 @@
-"""Where the files are: in the package (a wheel), or where a Debian package or `cmake --install` puts them."""
+"""Finds the installed files: in the package (a wheel), or where a Debian package or `cmake --install` puts them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SONAME = "libskillet_c.so.0"
 
 
 def library_name() -> str:
-    """What the dynamic linker is asked for."""
+    """Returns the name that the dynamic linker looks up."""
     named = os.environ.get("SKILLET_C_LIBRARY")
     if named:
         return named
@@ -20,8 +20,9 @@ def library_name() -> str:
 
 
 def delegate_path() -> str:
-    """The TensorFlow Lite delegate, for load_delegate(); that of the build whose C library SKILLET_C_LIBRARY names. FileNotFoundError: it is not
-    installed."""
+    """Returns the path of the TensorFlow Lite delegate for load_delegate(). It is of the same build as SKILLET_C_LIBRARY if that is set.
+
+    Raises FileNotFoundError if the delegate is not installed."""
     named = Path(os.path.abspath(library_name())).parent if os.path.dirname(library_name()) else PACKAGE / "lib"
     folders = [named.parent / "tflite_delegate", named / "skillet", Path("/usr/lib/skillet"), Path("/usr/local/lib/skillet")]
     for folder in folders:
@@ -33,7 +34,7 @@ def delegate_path() -> str:
 
 
 def command_path() -> str:
-    """The `skillet` command. FileNotFoundError: it is not installed."""
+    """Returns the path of the `skillet` command. Raises FileNotFoundError if it is not installed."""
     bundled = PACKAGE / "bin/skillet"
     found = str(bundled) if bundled.exists() else shutil.which("skillet")
     if found is None:

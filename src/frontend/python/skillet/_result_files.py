@@ -1,4 +1,4 @@
-"""Results of tests in the forms that farms read: JUnit, KTAP, LAVA, GitHub annotations, KCIDB."""
+"""Writes test results in the formats of test farms: JUnit, KTAP, LAVA, GitHub annotations, KCIDB."""
 
 from __future__ import annotations
 
@@ -15,36 +15,36 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 PASS, FAIL, CRASH, TIMEOUT, SKIP, FLAKE = "Pass", "Fail", "Crash", "Timeout", "Skip", "Flake"
-ERROR = "Error"  # it could not begin
+ERROR = "Error"  # the test could not start
 EXPECTED, IMPROVED = "ExpectedFail", "UnexpectedImprovement"
 BAD = (FAIL, CRASH, TIMEOUT, ERROR)
 UNEXPECTED = (*BAD, IMPROVED)
-ALREADY = (SKIP, EXPECTED)  # nothing new
+ALREADY = (SKIP, EXPECTED)  # statuses that are not new failures
 CONTROL = re.compile(r"[^\t\n\x20-\ud7ff\ue000-\ufffd]")
-MOST_ANNOTATIONS = 10  # GitHub shows as many of a step
+MOST_ANNOTATIONS = 10  # GitHub shows at most this many for a step
 
 
 class Outcome(Protocol):
-    """What a writer reads of a result."""
+    """The fields of a result that a writer reads."""
 
     @property
     def name(self) -> str: ...
     @property
     def status(self) -> str: ...
     @property
-    def seconds(self) -> float | None: ...  # None: nobody measured it
+    def seconds(self) -> float | None: ...  # None: not measured
     @property
     def reason(self) -> str: ...
 
 
 def measurement(one: Outcome) -> tuple[float, str] | None:
-    """Its value and unit: what a row is of, else how long it took. 0 is one, too."""
+    """Returns the value and unit of a row: its measurement, else the time that it took. 0 is a value too."""
     own: tuple[float, str] | None = getattr(one, "measurement", None)
     return own if own is not None or one.seconds is None else (one.seconds, "s")
 
 
 def decimal(value: float) -> str:
-    """Without an exponent, which not every reader takes."""
+    """Formats VALUE without an exponent, which some readers reject."""
     return f"{value:.9f}".rstrip("0").rstrip(".")
 
 
@@ -53,7 +53,7 @@ def clean(text: str) -> str:
 
 
 def junit(results: Sequence[Outcome], title: str, group: str) -> str:
-    from xml.sax.saxutils import escape, quoteattr  # reads what speaks HTTP too
+    from xml.sax.saxutils import escape, quoteattr  # imported here because it imports an HTTP client
     counts = {status: sum(one.status == status for one in results) for status in {one.status for one in results}}
     failures = counts.get(FAIL, 0) + counts.get(IMPROVED, 0)
     errors = sum(counts.get(one, 0) for one in (CRASH, TIMEOUT, ERROR))
@@ -86,7 +86,7 @@ def ktap(results: Sequence[Outcome]) -> str:
 
 
 def distinct(results: Sequence[Outcome], clean_name: Callable[[str], str]) -> dict[str, str]:
-    """Names that a farm takes. Those that would be the same one end in a part of the SHA-256 of the name."""
+    """Returns a name that the farm accepts for each result. Equal names get a suffix from the SHA-256 of the original name."""
     names = {one.name: clean_name(one.name) for one in results}
     counts = Counter(names.values())
     return {name: made if counts[made] == 1 or made == name else f"{made}-{hashlib.sha256(name.encode(errors='replace')).hexdigest()[:8]}" for name, made in names.items()}
@@ -101,7 +101,7 @@ def kcidb_path(name: str) -> str:
 
 
 def lava(results: Sequence[Outcome], group: str) -> str:
-    """For the console of a test shell."""
+    """Returns the lines for the console of a LAVA test shell."""
     words = {PASS: "pass", FLAKE: "pass", SKIP: "skip", EXPECTED: "pass"}
     out, ids = [f"<LAVA_SIGNAL_TESTSET START {group}>"], distinct(results, lava_id)
     for one in results:
@@ -112,7 +112,7 @@ def lava(results: Sequence[Outcome], group: str) -> str:
 
 
 def github(results: Sequence[Outcome], title: str) -> str:
-    """Lines for the console of a step: an annotation for each failure."""
+    """Returns the lines for the console of a GitHub step: an annotation for each failure."""
     def line(text: str, also: str = "") -> str:
         return "".join(f"%{ord(one):02X}" if one in "%\r\n" + also else one for one in clean(text))
     bad = [one for one in results if one.status in UNEXPECTED]
@@ -123,7 +123,7 @@ def github(results: Sequence[Outcome], title: str) -> str:
 
 
 def kcidb(results: Sequence[Outcome], group: str, origin: str, build: str, device: str) -> str:
-    """KCIDB 5.3: https://docs.kernelci.org. `build`: the id of the build that was tested; empty: one of this machine is made."""
+    """Returns a report in KCIDB 5.3 (https://docs.kernelci.org). `build`: the id of the tested build; empty: a build of this machine is reported."""
     words = {PASS: "PASS", FLAKE: "PASS", FAIL: "FAIL", SKIP: "SKIP", EXPECTED: "PASS"}
     begin = datetime.now(timezone.utc).isoformat(timespec="seconds")
     out: dict[str, object] = {"version": {"major": 5, "minor": 3}}

@@ -1,4 +1,4 @@
-"""`skillet results`: runs a verb and writes what came of it in the forms that farms read."""
+"""`skillet results`: runs a verb and writes its results in the formats of test farms."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 FINE, FAILED, CANNOT_BEGIN = 0, 1, 2
 FORMS = ("junit", "ktap", "lava", "github", "kcidb")
-ORIGIN, BUILD = "[a-z0-9_]+", r"[a-z0-9_]+:[^\0]*"  # of KCIDB's schema
+ORIGIN, BUILD = "[a-z0-9_]+", r"[a-z0-9_]+:[^\0]*"  # in KCIDB's schema
 LAST_LINES = 3  # of stderr, in the reason of a failure
-END_PATIENCE_SECONDS = 2.0  # for what was told to end
+END_PATIENCE_SECONDS = 2.0  # for a process to end after a signal
 Json = dict[str, Any]
 
 
@@ -37,8 +37,8 @@ class Row:
     name: str
     status: str
     reason: str = ""
-    seconds: float | None = None  # not measured
-    measurement: tuple[float, str] | None = None  # of what it is, in which unit
+    seconds: float | None = None  # None: not measured
+    measurement: tuple[float, str] | None = None  # value and unit
 
 
 def placed(chip: str, number: int, kind: str, where: str, why: str) -> Row:
@@ -47,7 +47,7 @@ def placed(chip: str, number: int, kind: str, where: str, why: str) -> Row:
 
 
 def of_check(found: Json) -> Iterator[Row]:
-    """One device, or each chip."""
+    """Yields a row for the device, or for each chip."""
     for chip in found.get("chips", []):
         for number, (op, where, why) in enumerate(zip(found["ops"], chip["where"], chip["why"])):
             yield placed(chip["chip"], number, op["kind"], where, why)
@@ -117,20 +117,20 @@ def of_prove(found: Json) -> Iterator[Row]:
         yield Row(f"{one['kind']}/{one['name']}", words.get(one["outcome"], SKIP), one["what"] or one["outcome"])
 
 
-# What a verb's --json says of its parts.
+# For each verb, the function that turns its --json output into rows.
 DETAILS: dict[str, Callable[[Json], Iterator[Row]]] = {
     "check": of_check, "run": of_run, "eval": of_eval, "bench": of_bench, "replay": of_replay, "doctor": of_doctor, "prove": of_prove}
 
 
 def details(verb: str, text: str) -> list[Row]:
-    """None of a verb that has none, or that printed nothing."""
+    """Returns the rows of a verb's --json output. Empty if the verb has none or printed nothing."""
     if verb not in DETAILS or not text.strip():
         return []
     try:
         documents = [json.loads(text)]
     except ValueError:
         documents = []
-        with contextlib.suppress(ValueError):  # one a line, the last one cut off
+        with contextlib.suppress(ValueError):  # one JSON object a line; the last line may be cut off
             for line in text.splitlines():
                 documents.append(json.loads(line))
     try:
@@ -138,7 +138,7 @@ def details(verb: str, text: str) -> list[Row]:
     except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
         return [Row("report", ERROR, f"what --json printed has another form: {error!r}")]
     seen: Counter[str] = Counter()
-    for row in rows:  # pictures of one name, say
+    for row in rows:  # several rows may have one name, such as pictures
         seen[row.name] += 1
         if seen[row.name] > 1:
             row.name += f"-{seen[row.name]}"
@@ -154,17 +154,17 @@ def told(lines: deque[str], stream: Any, is_shown: bool) -> None:
 
 
 class Ended(Exception):
-    """A signal that ends this program."""
+    """A signal asked this program to end."""
 
 
 def end_all(child: subprocess.Popen[str], number: int) -> None:
-    """With all that it started."""
+    """Sends signal NUMBER to the process and all that it started."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child.pid, number)
 
 
 def wait_for(child: subprocess.Popen[str], patience: float | None) -> str:
-    """Why it did not end by itself; empty: it did."""
+    """Waits for the process. Returns why it did not end by itself; empty: it did."""
     try:
         child.wait(patience)
         return ""
@@ -182,7 +182,7 @@ def wait_for(child: subprocess.Popen[str], patience: float | None) -> str:
 
 
 def run(words: list[str], patience: float | None) -> tuple[list[Row], int]:
-    """The rows, the one of the whole command last; and the exit code."""
+    """Runs the verb. Returns its rows, with the row of the whole command last, and the exit code."""
     verb = words[0]
     asked = ["--json"] if verb in DETAILS and not {"--json", "--csv", "--row"} & {*words} else []
     begin, printed, said = time.monotonic(), deque[str](), deque[str](maxlen=LAST_LINES)
@@ -192,7 +192,7 @@ def run(words: list[str], patience: float | None) -> tuple[list[Row], int]:
     for reader in readers:
         reader.start()
     cut_off = wait_for(child, patience)
-    for reader in readers:  # what it started may hold the pipes open
+    for reader in readers:  # processes that the verb started may hold the pipes open
         reader.join(END_PATIENCE_SECONDS)
     code, seconds, text = child.returncode, time.monotonic() - begin, "".join(list(printed))
     reason = " ".join(line.strip() for line in (list(said) or list(printed)[-LAST_LINES:] if code else list(said)) if line.strip())
@@ -255,7 +255,7 @@ def write(path: str, text: str) -> bool:
             sys.stdout.buffer.flush()
         else:
             Path(path).write_bytes(data)
-    except (OSError, AttributeError) as error:  # a closed output is None
+    except (OSError, AttributeError) as error:  # sys.stdout is None if it is closed
         print(f"skillet results: {'the standard output' if path == '-' else path}: {getattr(error, 'strerror', None) or 'closed'}", file=sys.stderr)
         return False
     return True
@@ -265,7 +265,7 @@ def unusable(wanted: dict[str, str], words: list[str]) -> str:
     files = [path for path in wanted.values() if path != "-"]
     if len(set(files)) < len(files):
         return "each form needs a file of its own"
-    places = [part for word in words for part in (word, word.partition("=")[2]) if part]  # --expect=FILE, too
+    places = [part for word in words for part in (word, word.partition("=")[2]) if part]  # also in --expect=FILE
     read = [path for path in files if would_overwrite(path, places)]
     return f"{read[0]}: that is what the verb reads" if read else ""
 
@@ -286,7 +286,7 @@ def main(words: list[str]) -> int:
     except OSError as error:
         print(f"skillet results: {error}", file=sys.stderr)
         return CANNOT_BEGIN
-    except (Ended, KeyboardInterrupt):  # a second time
+    except (Ended, KeyboardInterrupt):  # a second signal
         return FAILED
     written = [path for form, path in wanted.items() if write(path, contents(form, rows, args.words, args))]
     bad = sum(row.status in BAD for row in rows)

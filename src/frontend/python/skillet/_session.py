@@ -1,4 +1,4 @@
-"""Sessions: a model, made ready for a device."""
+"""Sessions: models prepared to run on a device."""
 
 from __future__ import annotations
 
@@ -33,28 +33,28 @@ if TYPE_CHECKING:
 class Operation:
     kind: str  # "CONV_2D"
     output: str  # "1x112x112x32", the shape of the first output
-    part: int  # operations of a part run together
+    part: int  # number of the part; the operations of a part run together
     on_npu: bool
-    why: str  # why not on the NPU, or why it is unproven there; "": there is nothing to say
-    note: str  # what was changed that may move the result
-    unproven: bool  # on the NPU, though no known driver ever ran it on silicon
-    failed: bool  # it was to run on the NPU, which failed, so that the CPU runs it
-    ms: float | None  # the last run's; None: not known, because an NPU runs a part as one, or nothing has run
+    why: str  # why it is not on the NPU, or why it is unproven there; "": no remark
+    note: str  # changes that may alter the result
+    unproven: bool  # runs on the NPU, although no known driver ran it on silicon
+    failed: bool  # runs on the CPU because it failed on the NPU
+    ms: float | None  # of the last run; None: unknown, because an NPU runs the part as one, or nothing has run
     part_ms: float | None
 
 
 @dataclass(frozen=True)
 class Use:
-    ops: int  # that the model file has
-    npu_ops: int  # the NPU computes all of them
-    part_ops: int  # the NPU computes a part of them
-    folded_ops: int  # nothing computes them any more: constants, shapes, what others took in
+    ops: int  # operations in the model file
+    npu_ops: int  # computed by the NPU entirely
+    part_ops: int  # computed by the NPU partly
+    folded_ops: int  # no longer computed at run time: constants, shapes, operations merged into others
 
 
 _sessions: weakref.WeakSet[Session] = weakref.WeakSet()
 
 
-# A thread of the parent that is not here may have held a lock.
+# Replaces locks that a thread of the parent process may have held.
 def _after_fork() -> None:
     for session in _sessions:
         session._lock = threading.Lock()
@@ -64,14 +64,16 @@ os.register_at_fork(after_in_child=_after_fork)
 
 
 class Session:
-    """MODEL (a file, or its bytes) on DEVICE; OPTIONS by name as options_help() lists them: cache_dir="...", cores=2.
+    """MODEL (a file, or its bytes), prepared to run on DEVICE.
 
-    Several threads may use one: they take turns. In a child of os.fork() one on an NPU can only be closed."""
+    OPTIONS are those that options_help() lists, by name: cache_dir="...", cores=2.
+    Several threads may use one session; its runs do not overlap. In a child of os.fork(), a session on an NPU can only
+    be closed."""
 
     def __init__(self, model: Model, device: Device | str | None = None, **options: Option) -> None:
         self._lock = threading.Lock()
         _sessions.add(self)
-        self._held: list[Any] = []  # memory of the run that was started
+        self._held: list[Any] = []  # memory of the run that was started, kept alive
         handle = device.handle if isinstance(device, Device) else DeviceHandle(device)
         self._model = _load(handle, model, options)
         self._close = weakref.finalize(self, _close_model, self._model, self._held)
@@ -81,29 +83,33 @@ class Session:
         self.outputs = tuple(_tensor.read("skillet_output_info", self._model, i) for i in range(count_out))
 
     def run(self, *inputs: Any) -> list[Array]:
-        """The outputs for these arrays: one for each input in order, or one dict by name. Types and shapes must be the
-        inputs' own (TensorInfo.quantize makes them of real numbers)."""
+        """Runs the model on INPUTS and returns its outputs.
+
+        INPUTS: one array for each input in order, or one dict by name. Types and shapes must be those of the inputs
+        (TensorInfo.quantize converts real numbers). Raises InvalidArgument if they are not."""
         arrays = self._arrays(inputs)
         outputs = [info.empty() for info in self.outputs]
         self.run_on(arrays, outputs)
         return outputs
 
     def run_on(self, inputs: Sequence[Bytes], outputs: Sequence[Bytes]) -> None:
-        """The same on memory of the caller, bytes as they are: arrays, bytearrays, views. What is in a Buffer of the
-        device is used in place where type and layout allow, see copied_bytes."""
+        """Runs the model on memory of the caller (arrays, bytearrays, views). Bytes are used as they are.
+
+        A Buffer of the device is used in place if type and layout allow it, see copied_bytes.
+        Raises InvalidArgument if a size does not fit."""
         read, written = self._memory(self.inputs, inputs, False), self._memory(self.outputs, outputs, True)
         with self._lock:
             call("skillet_run_on", self._pointer(), pointers(read), pointers(written))
 
     def start(self, inputs: Sequence[Bytes], outputs: Sequence[Bytes]) -> None:
-        """run_on() in the background. Until wait() has returned, outputs are not to be read, and nothing else runs."""
+        """Starts run_on() in the background. Outputs must not be read, and nothing else can run, before wait() returns."""
         read, written = self._memory(self.inputs, inputs, False), self._memory(self.outputs, outputs, True)
         with self._lock:
             call("skillet_start_on", self._pointer(), pointers(read), pointers(written))
             self._held.extend(read + written)
 
     def wait(self) -> None:
-        """For the run that was started; its error is raised here."""
+        """Waits for the run that start() began. Raises its error."""
         with self._lock:
             try:
                 call("skillet_wait", self._pointer())
@@ -112,37 +118,39 @@ class Session:
 
     @property
     def copied_bytes(self) -> int:
-        """Bytes that the last run copied between the caller's memory and the NPU's."""
+        """Number of bytes that the last run copied between the caller's memory and the NPU's."""
         with self._lock:
             return int(library().skillet_copied_bytes(self._pointer()))
 
     def explain(self) -> str:
-        """Which operations run where, and why not on the NPU: text for people."""
+        """Returns a text for people: which operations run where, and why some do not run on the NPU."""
         with self._lock:
             return text(library().skillet_explain(self._pointer()))
 
     def operations(self) -> list[Operation]:
-        """The same by operation, as the model's are rewritten, with times of the last run."""
+        """Returns the operations of the rewritten model in order, with where they run and the times of the last run."""
         with self._lock:
             model = self._pointer()
             return [_operation(model, index) for index in range(library().skillet_op_count(model))]
 
     def use(self) -> Use:
-        """How many of the model file's own operations the NPU computes, as `skillet check` and the delegate count."""
+        """Returns how many of the model file's operations the NPU computes, counted as `skillet check` and the delegate do."""
         with self._lock:
             raw = UseStruct(struct_bytes=ctypes.sizeof(UseStruct))
             call("skillet_get_use", self._pointer(), ctypes.byref(raw))
             return Use(ops=raw.ops, npu_ops=raw.npu_ops, part_ops=raw.part_ops, folded_ops=raw.folded_ops)
 
     def maker(self, index: int) -> tuple[str, int]:
-        """The operation that makes output INDEX ("TFLite_Detection_PostProcess"; "": none does), and which of its outputs it is."""
+        """Returns the operation that makes output INDEX, and which of that operation's outputs it is.
+
+        The operation is "TFLite_Detection_PostProcess", for example; "" if none makes it."""
         with self._lock:
             raw = MakerStruct(struct_bytes=ctypes.sizeof(MakerStruct))
             call("skillet_output_maker", self._pointer(), whole(index, "output", 0, len(self.outputs) - 1), ctypes.byref(raw))
             return text(raw.kind), int(raw.place)
 
     def close(self) -> None:
-        """Waits for what runs, and frees what the device has of it."""
+        """Waits for the current run, and frees the session's memory and resources on the device."""
         with self._lock:
             self._close()
 
@@ -194,7 +202,7 @@ class Session:
 
 def _close_model(model: int, held: list[Any]) -> None:
     library().skillet_close_model(model)
-    held.clear()  # not before the run on it has ended
+    held.clear()  # only now: a run may have used it until the model was closed
 
 
 def _load(device: DeviceHandle, model: Model, given: Mapping[str, Option]) -> int:
@@ -219,7 +227,7 @@ def _option_text(key: str, value: Option) -> bytes:
     if isinstance(value, (str, os.PathLike)):
         return c_text(value, key)
     try:
-        return str(operator.index(value)).encode()  # NumPy's too
+        return str(operator.index(value)).encode()  # accepts NumPy's integers too
     except TypeError:
         raise WrongType(f"{key}: must be a text or a whole number, not {value!r}") from None
 

@@ -1,4 +1,4 @@
-"""What a model says about an input or output."""
+"""Describes an input or output of a model."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
     from skillet._memory import Array
 
-# By skillet_type.
+# Indexed by skillet_type.
 _TYPES = ("float32", "float16", "int8", "uint8", "int16", "int32", "int64", "bool")
 
 
 @dataclass(frozen=True)
 class TensorInfo:
     name: str
-    type: str  # as NumPy names it; "" where NumPy has none
+    type: str  # NumPy's name of the type; "" if NumPy has no such type
     shape: tuple[int, ...]  # outermost first; images are N, height, width, channels
     nbytes: int
     scale: float  # real = scale * (stored - zero_point); 0: not quantized
@@ -37,14 +37,16 @@ class TensorInfo:
         return numpy.dtype(self.type)
 
     def empty(self) -> Array:
-        """An array that fits."""
+        """Returns an uninitialized array of the tensor's type and shape."""
         import numpy
 
         array: Array = numpy.empty(self.shape, self.dtype)
         return array
 
     def check(self, array: Any) -> Array:
-        """ARRAY in one piece; an error, with what to do, where type or shape is another one."""
+        """Returns ARRAY in contiguous memory.
+
+        Raises InvalidArgument, with a hint, if its type or shape is not the tensor's."""
         import numpy
 
         given = numpy.asarray(array)
@@ -57,8 +59,10 @@ class TensorInfo:
         return whole
 
     def quantize(self, real: Any) -> Array:
-        """Real numbers as the model stores them: nearest, halves away from zero as TensorFlow Lite has it, and the end of
-        the range beyond it. What is no number is an error."""
+        """Converts real numbers to the model's quantized type.
+
+        Rounds to nearest, halves away from zero as TensorFlow Lite does, and clamps to the range of the type.
+        Raises InvalidArgument for NaN, and for a tensor that is not quantized with one scale."""
         import numpy
 
         self._need_scale()
@@ -73,7 +77,7 @@ class TensorInfo:
         return array
 
     def dequantize(self, stored: Any) -> Array:
-        """What the model stores, in its own type, as real numbers; of any shape."""
+        """Converts quantized values, in the model's own type and of any shape, to real numbers."""
         import numpy
 
         self._need_scale()

@@ -1,4 +1,4 @@
-"""What the `skillet` command does, for programs."""
+"""Functions of the `skillet` command for Python programs."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 
 
 def decode(capture: str | os.PathLike[str], *options: str, chip: str | None = None) -> dict[str, Any]:
-    """What a capture holds, or what a model is compiled to for CHIP, by `skillet decode --json`; OPTIONS are the command's own.
-    IoFailed: the capture, or the command, is not there."""
+    """Decodes a capture, or the program that a model is compiled to for CHIP, with `skillet decode --json`.
+
+    OPTIONS are further options of that command.
+    Raises IoFailed if the capture or the command does not exist, and Error if the command fails."""
     if chip is not None:
         options = (*options, "--chip", chip)
     for word in (capture, *options):

@@ -1,4 +1,4 @@
-"""`skillet trace`: what a trace in Perfetto's format says in a few lines, and as a picture."""
+"""`skillet trace`: summarizes a trace in Perfetto's format as text, and draws it as a picture."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 FINE, FAILED, CANNOT_BEGIN = 0, 1, 2
 LONGEST = 10
 WIDTH, NAMES, LANE, GAP, TOP, LEAST = 1200, 210, 18, 8, 28, 0.4  # px
-MOST_TRACKS, MOST_DRAWN = 60, 1 << 18  # of a picture
+MOST_TRACKS, MOST_DRAWN = 60, 1 << 18  # in a picture
 COLOURS = {"session": "#9aa5b1", "compile": "#c9a227", "copy": "#5b8def", "submit": "#8e6bbf", "wait": "#d8dee6", "cpu": "#4caf7d", "npu": "#e0683c",
            "operation": "#f2a65a", "unit": "#c45b8a", "simulator": "#e9d8a6", "kernel": "#777777"}
 
 
 class Intervals:
-    """Times in which something was, in the order of their begin."""
+    """Merged time intervals, ordered by begin."""
 
     def __init__(self) -> None:
         self._begins, self._ends = array("q"), array("q")
@@ -65,10 +65,10 @@ class Summary:
         self.npu: dict[Track, Intervals] = defaultdict(Intervals)
         self.submissions = self.jobs = self.lost = self.lost_ns = self.runs = 0
         self.runs_begin = self.runs_end = -1
-        self.last_run: tuple[int, int] | None = None  # the last whole one
+        self.last_run: tuple[int, int] | None = None  # the last complete run
         self.predicted: set[str] = set()
         self.kernel_events: Counter[str] = Counter()
-        self.longest: list[tuple[int, int, Slice]] = []  # a heap: time of its own, which ended first, and it
+        self.longest: list[tuple[int, int, Slice]] = []  # a heap of (own time, order of end, slice)
         self._numbers = 0
         self.reader = Reader(self.add, lambda *_: None, lambda _, name: self.kernel_events.update((name,)))
         self.reader.read(file)
@@ -77,11 +77,11 @@ class Summary:
         category = self.categories[one.category]
         category.slices += 1
         category.own_ns += one.own
-        if one.depth == 0 or all(outer.category != one.category for outer in one.track.open_slices):  # those inside others of it do not count again
+        if one.depth == 0 or all(outer.category != one.category for outer in one.track.open_slices):  # slices inside others of their category do not count again
             category.ns += one.ns()
         if one.category == "npu" and not one.track.is_thread and one.depth == 0:
             found = re.fullmatch("([0-9]{1,18}) jobs?(?:, predicted (.+?))?(, lost)?", one.name)
-            if found and found[3]:  # nobody knows what the NPU did meanwhile
+            if found and found[3]:  # it is unknown what the NPU did meanwhile
                 self.lost += 1
                 self.lost_ns += one.ns()
             else:
@@ -95,7 +95,7 @@ class Summary:
             self.runs_end = max(self.runs_end, one.end)
             if not one.is_open and (self.last_run is None or one.begin >= self.last_run[0]):
                 self.last_run = one.begin, one.end
-        if one.track.is_thread or one.category not in ("npu", "unit") or one.name.endswith(", lost"):  # jobs and units have their time by operation already
+        if one.track.is_thread or one.category not in ("npu", "unit") or one.name.endswith(", lost"):  # the time of jobs and units is already counted by operation
             self._numbers -= 1
             entry = one.own, self._numbers, one
             if len(self.longest) < LONGEST:
@@ -152,14 +152,14 @@ def text_report(path: str, found: dict[str, Any]) -> str:
 
 
 class Picture:
-    """Of the time from BEGIN to END: what is seen of it, which is no more however much there was."""
+    """The time from BEGIN to END as a picture. It keeps only visible slices and samples, so its size is bounded."""
 
     def __init__(self, file: BinaryIO, begin: int, end: int) -> None:
         self.begin, self.end = begin, end
         self.slices: dict[Track, list[Slice]] = defaultdict(list)
         self.samples: dict[Track, list[tuple[int, float]]] = defaultdict(list)
         self.drawn = 0
-        self._until: dict[tuple[Track, int], float] = defaultdict(float)  # by track and depth, px
+        self._until: dict[tuple[Track, int], float] = defaultdict(float)  # by track and depth, in px
         self.reader = Reader(self.add, self.add_sample, lambda *_: None)
         self.reader.read(file)
 
@@ -175,7 +175,7 @@ class Picture:
         x, right = self.place(one.begin), self.place(one.end)
         until = self._until[one.track, one.depth]
         if right < until + LEAST and right - x < LEAST:
-            return  # one there hides it
+            return  # hidden by the slice before it
         self.drawn += 1
         if self.drawn > MOST_DRAWN:
             return
@@ -186,7 +186,7 @@ class Picture:
         if not self.begin <= when <= self.end or self.is_full(track, self.samples):
             return
         samples = self.samples[track]
-        if len(samples) > 1 and self.place(when) - self.place(samples[-2][0]) < LEAST:  # a larger one there hides it; the last one goes on
+        if len(samples) > 1 and self.place(when) - self.place(samples[-2][0]) < LEAST:  # a larger sample there hides it; the last sample stays
             samples[-2:] = [(samples[-2][0], max(samples[-2][1], samples[-1][1])), (when, value)]
         else:
             samples.append((when, value))
@@ -249,7 +249,7 @@ def main(words: list[str]) -> int:
                 return complain(f"{name}: a picture needs a file, which is read twice", CANNOT_BEGIN)
             summary = Summary(file)
             reader = summary.reader
-            if args.svg is not None:  # the last whole run, or everything where there is none
+            if args.svg is not None:  # the last complete run, or everything if there is none
                 file.seek(0)
                 picture = Picture(file, *(summary.last_run or (reader.begin, reader.end)))
     except OSError as error:
@@ -274,6 +274,6 @@ def main(words: list[str]) -> int:
         print(json.dumps({"version": 1, "file": clean(name), **found, "longest": longest}, indent=2, sort_keys=True) if args.json
               else text_report(name, found), end="\n" if args.json else "", flush=True)
     except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left of it is tried again at the end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes stdout again when it exits
         return complain(f"standard output: {error.strerror}", FAILED)
     return FINE

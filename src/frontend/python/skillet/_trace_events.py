@@ -1,5 +1,5 @@
-"""Track events of a trace in Perfetto's format, one after the other: a trace may be larger than memory. Slices and counters are those of track
-events; whatever else a trace of another program holds is passed over. Called by `skillet trace`."""
+"""Reads track events of a trace in Perfetto's format one after the other, since a trace may be larger than memory.
+Other data in the trace is skipped. Called by `skillet trace`."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from typing import Any, BinaryIO
 
 MOST_BYTES, MOST_DEPTH = 1 << 30, 1000
-MOST_PACKET_BYTES, MOST_TRACKS, MOST_NAMES, LONGEST_TEXT = 1 << 24, 1 << 17, 1 << 17, 200  # in memory
-READ_BYTES, HEAD_BYTES = 1 << 20, 20  # HEAD_BYTES: of the two numbers before a packet
+MOST_PACKET_BYTES, MOST_TRACKS, MOST_NAMES, LONGEST_TEXT = 1 << 24, 1 << 17, 1 << 17, 200  # limits of what is kept in memory
+READ_BYTES, HEAD_BYTES = 1 << 20, 20  # HEAD_BYTES: the key and size before a packet
 BEGIN, END, INSTANT, COUNTER = 1, 2, 3, 4  # types of events
 
 
 class Malformed(Exception):
-    """The message says why the file is no trace, or none that is read."""
+    """The file is no trace, or a trace that cannot be read. The message gives the reason."""
 
 
 class Track:
@@ -37,8 +37,8 @@ class Slice:
 
     def __init__(self, track: Track, category: str, name: str, begin: int, depth: int) -> None:
         self.track, self.category, self.name, self.begin, self.depth = track, category, name, begin, depth  # begin: ns, as all times
-        self.end = self.own = 0  # own: without those inside
-        self.is_open = False  # the trace ends before it does
+        self.end = self.own = 0  # own: without the slices inside
+        self.is_open = False  # the trace ends before the slice does
 
     def ns(self) -> int:
         return self.end - self.begin
@@ -57,7 +57,7 @@ def varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def fields(data: bytes) -> Iterator[tuple[int, Any]]:
-    """Numbers of fields with their values: int, bytes, or float. EOFError: the data end within one."""
+    """Yields field numbers with their values: int, bytes, or float. Raises EOFError if the data end within a field."""
     at, end = 0, len(data)
     while at < end:
         key, at = data[at], at + 1
@@ -65,7 +65,7 @@ def fields(data: bytes) -> Iterator[tuple[int, Any]]:
             key, at = varint(data, at - 1)
         kind = key & 7
         if kind in (0, 2):
-            if at < end and data[at] < 0x80:  # as most are
+            if at < end and data[at] < 0x80:  # most sizes and numbers are below 128
                 value: Any = data[at]
                 at += 1
             else:
@@ -96,20 +96,20 @@ def clean(text: str) -> str:
 
 
 class Packets:
-    """Of a file, one after the other."""
+    """Iterates over the packets of a file."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file, self._data, self._at = file, b"", 0
         self._read_bytes = self.packets = 0
         self._left = sys.maxsize
-        if file.seekable():  # what is written to it from now on is not read: a writer may be faster
+        if file.seekable():  # stop at the current end of the file: a writer may append faster than this reads
             at = file.tell()
             self._left = file.seek(0, os.SEEK_END) - at
             file.seek(at)
-        self.is_cut = False  # the file ends within a packet, as a copy of a file that grows
+        self.is_cut = False  # the file ends within a packet, such as a copy of a growing file
 
     def _has(self, size: int) -> bool:
-        """Whether so many bytes are there from here on."""
+        """Reads until SIZE bytes are available. Returns whether they are."""
         if size <= len(self._data) - self._at:
             return True
         parts = [self._data[self._at:]]
@@ -149,7 +149,7 @@ class Packets:
             yield packet
 
     def rest_is_zero(self) -> bool:
-        """As a power loss leaves the end of a file. Reads it."""
+        """Returns whether the rest of the file is zero, as a power loss may leave it. Reads it."""
         while self._has(1):
             if self._data.count(0, self._at) != len(self._data) - self._at:
                 return False
@@ -158,18 +158,20 @@ class Packets:
 
 
 class Reader:
-    """Tells what there is: `on_slice` of each that ends, those of a track in the order of their begin at each depth; `on_sample` of the values of
-    counters; `on_instant` of the events of the kernel, each with its time. Error: Malformed, EOFError, OSError."""
+    """Reports the events of a trace.
+
+    `on_slice` gets each slice when it ends, those of a track ordered by begin at each depth. `on_sample` gets the values
+    of counters and `on_instant` the events of the kernel, each with its time. Raises Malformed, EOFError or OSError."""
 
     def __init__(self, on_slice: Callable[[Slice], None], on_sample: Callable[[Track, int, float], None], on_instant: Callable[[int, str], None]) -> None:
         self._on_slice, self._on_sample, self._on_instant = on_slice, on_sample, on_instant
         self.tracks: dict[int, Track] = {}
-        self._names: dict[tuple[int, int, int], str] = {}  # by 1 category, 2 name; sequence; number
-        self._texts: dict[str, str] = {}  # each once in memory
+        self._names: dict[tuple[int, int, int], str] = {}  # by kind (1 category, 2 name), sequence and number
+        self._texts: dict[str, str] = {}  # shares equal texts
         self.begin = self.end = -1
         self.slices = 0
         self.is_cut = False
-        self.disordered = ""  # a track with times that are not in order
+        self.disordered = ""  # names a track whose times are not in order
 
     def read(self, file: BinaryIO) -> None:
         packets = Packets(file)

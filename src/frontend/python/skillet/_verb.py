@@ -1,4 +1,4 @@
-"""What the verbs of the command that are Python share."""
+"""Functions that the command's verbs written in Python share."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-CAPTURE_FILES = ("capture.json", "*.bin", "*.tflite")  # what is read of the folder of a capture
+CAPTURE_FILES = ("capture.json", "*.bin", "*.tflite")  # the files of a capture that verbs read from its folder
 
 
 def verb_parser(name: str, *, description: str, epilog: str, usage: str | None = None) -> argparse.ArgumentParser:
-    """Of `skillet NAME`: texts as they are written, options by their whole names only."""
+    """Returns the parser of `skillet NAME`: texts keep their line breaks, options cannot be abbreviated."""
     return argparse.ArgumentParser(
         prog=f"skillet {name}",
         usage=usage,
@@ -26,7 +26,7 @@ def verb_parser(name: str, *, description: str, epilog: str, usage: str | None =
 
 
 def files_read(places: Iterable[str | os.PathLike[str]]) -> Iterator[Path]:
-    """They themselves, and what those of them that are folders hold of a capture."""
+    """Yields PLACES, and the capture's files in those of them that are folders."""
     for place in map(Path, places):
         yield place
         if os.path.exists(place / CAPTURE_FILES[0]):
@@ -34,5 +34,5 @@ def files_read(places: Iterable[str | os.PathLike[str]]) -> Iterator[Path]:
 
 
 def would_overwrite(output: str | os.PathLike[str], places: Iterable[str | os.PathLike[str]]) -> bool:
-    """Whether OUTPUT is a file that is read at PLACES, by whatever name or link."""
+    """Returns whether OUTPUT is one of the files read at PLACES, also through a link."""
     return os.path.exists(output) and any(os.path.samefile(output, file) for file in files_read(places) if os.path.exists(file))

@@ -1,7 +1,7 @@
-"""A server of ZeroMQ's protocol (ZMTP 3.0 without authentication) for clients with REQ sockets, as `skillet serve` has them.
+"""A server of ZeroMQ's protocol (ZMTP 3.0 without authentication) for clients with REQ sockets. Used by `skillet serve`.
 
-libzmq bounds neither the parts of a message nor the connections, and ends the process where no file is left. Here all is bounded: connections,
-parts and bytes of a message, bytes of all requests, and the time in which a message must be there.
+libzmq limits neither the parts of a message nor the connections, and ends the process if it runs out of file descriptors. This server limits
+connections, parts and bytes of a message, bytes of all requests, and the time in which a message must arrive.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ if TYPE_CHECKING:
 
 MORE, LONG, COMMAND = 1, 2, 4  # flags of a frame
 GREETING = b"\xff" + bytes(8) + b"\x7f\x03\x00" + b"NULL".ljust(20, b"\0") + bytes(32)
-SIGNATURE, VERSION, MECHANISM = slice(0, 10), 10, slice(12, 32)  # of a greeting
+SIGNATURE, VERSION, MECHANISM = slice(0, 10), 10, slice(12, 32)  # fields of a greeting
 COMMAND_BYTES_MAX = 1024
-PARTS_MAX = 4  # an empty one, JSON and pixels are three
-HEADER_BYTES_MAX = 1 << 16  # of all parts but the last one
-FIRST_BYTES = 1 << 16  # of a frame that must be there before its size is held
+PARTS_MAX = 4  # a request has three: an empty part, JSON and pixels
+HEADER_BYTES_MAX = 1 << 16  # of each part but the last one
+FIRST_BYTES = 1 << 16  # of a frame that must arrive before memory for all of it is reserved
 CLIENTS_MAX = 1000
-HELD_BYTES_MAX = 80 << 20  # of requests that have no answer yet; then clients wait
-OVERHEAD_BYTES = 4096  # of each request
+HELD_BYTES_MAX = 80 << 20  # of requests without an answer yet; further requests wait
+OVERHEAD_BYTES = 4096  # added for each request
 TCP = re.compile(r"tcp://(.+):([0-9]{1,5})")
 ENDPOINT = "an endpoint is ipc://FILE or tcp://HOST:PORT"
 END_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 GREETING_S, MESSAGE_S, END_S = 5.0, 10.0, 3.0
-HURRY_S, HURRY_BYTES_PER_S, LOOK_S = 0.1, 4 << 20, 0.05  # of who holds bytes while others wait for some
+HURRY_S, HURRY_BYTES_PER_S, LOOK_S = 0.1, 4 << 20, 0.05  # deadline of a client that holds bytes, and the interval of checks, while other requests wait for bytes
 
 
 class Client:
-    """One connection, as long as it lasts; what answers its requests keeps here what it knows of it."""
+    """The state of one connection that lasts between its requests."""
 
-    model_name: str | None = None  # that it asked for last
+    model_name: str | None = None  # the model that it requested last
 
 
 class NoMessage(Exception):
-    """The client does not speak the protocol, or more than it may: its connection ends."""
+    """The client violates the protocol or its limits; its connection is closed."""
 
 
 def frame(body: bytes, flags: int = 0) -> bytes:
@@ -59,11 +59,11 @@ READY = frame(b"\x05READY\x0bSocket-Type\0\0\0\x06ROUTER\x08Identity\0\0\0\0", C
 
 
 class ByteBudget:
-    """Bytes that all requests together may take. While they do not suffice, who holds some and is slow to send the rest is dropped."""
+    """Limits the bytes of all requests together. While requests wait for bytes, slow clients that hold some are dropped."""
 
     def __init__(self, size: int) -> None:
         self._left, self._changed = size, asyncio.Condition()
-        self._due: dict[Callable[[], None], float] = {}  # by what drops a client: when its bytes must have come
+        self._due: dict[Callable[[], None], float] = {}  # by the function that drops a client: the time by which its bytes must arrive
 
     async def take(self, size: int) -> None:
         async with self._changed:
@@ -103,14 +103,14 @@ class Connection:
             raise NoMessage
         self._writer.write(READY)
         first = await self._reader.readexactly(1)
-        if not first[0] & COMMAND:  # before it may be long
+        if not first[0] & COMMAND:  # reject it before its body, which may be long
             raise NoMessage
         _, body = await self._frame(first)
         if not body.startswith(b"\x05READY"):
             raise NoMessage
 
     async def message(self) -> list[bytes]:
-        """Waits as long as it takes until one begins. Commands between messages are answered."""
+        """Waits without a limit for the next message, and answers commands before it. Returns its parts."""
         while True:
             first = await self._reader.readexactly(1)
             try:
@@ -143,8 +143,8 @@ class Connection:
         size = int.from_bytes(await self._reader.readexactly(8 if flags & LONG else 1), "big")
         if flags > 7 or size > (COMMAND_BYTES_MAX if flags & COMMAND else HEADER_BYTES_MAX if flags & MORE else self._most):
             raise NoMessage
-        begin = await self._reader.readexactly(min(size, FIRST_BYTES))  # who only announces bytes holds none
-        self._budget.expect_nothing(self._drop)  # it waits for others
+        begin = await self._reader.readexactly(min(size, FIRST_BYTES))  # a client that only announces bytes holds none
+        self._budget.expect_nothing(self._drop)  # the client itself waits while memory is reserved
         await self._hold(size)
         self._budget.expect(self._drop, size)
         return flags, begin + await self._reader.readexactly(size - len(begin))
@@ -169,17 +169,17 @@ class Connection:
 
 
 class Server:
-    """Answers each message by `answer(client, parts)`, in one of `workers` threads; the empty part that a REQ socket sends first is not among `parts`."""
+    """Answers each message by `answer(client, parts)` in one of `workers` threads. `parts` omits the empty part that REQ sockets send first."""
 
     def __init__(self, answer: Callable[[Client, list[bytes]], list[bytes]], workers: int, message_bytes_max: int) -> None:
         self._answer, self._most = answer, message_bytes_max
         self._pool = ThreadPoolExecutor(workers)
-        self._idle: set[asyncio.Task[None]] = set()  # waits for a message
+        self._idle: set[asyncio.Task[None]] = set()  # tasks that wait for a message
         self._tasks: set[asyncio.Task[None]] = set()
         self._ends = False
 
     async def run(self, listener: socket.socket, signals: list[int], begun: Callable[[], None]) -> None:
-        """Until one of END_SIGNALS comes, or came already. Requests that are there then are answered, if that takes no longer than END_S."""
+        """Serves until one of END_SIGNALS arrives, or has arrived. Then answers current requests for at most END_S."""
         self._budget, stop, loop = ByteBudget(HELD_BYTES_MAX), asyncio.Event(), asyncio.get_running_loop()
         for number in END_SIGNALS:
             loop.add_signal_handler(number, stop.set)
@@ -205,7 +205,7 @@ class Server:
         while True:
             try:
                 client, _ = await loop.sock_accept(listener)
-            except OSError:  # it went already, or there is no file left for it
+            except OSError:  # the client has disconnected, or no file descriptor is left
                 await asyncio.sleep(0.1)
                 continue
             if len(self._tasks) >= CLIENTS_MAX:
@@ -225,7 +225,7 @@ class Server:
             await one.release()
             await self._converse(one, task)
         except (NoMessage, OSError, EOFError, asyncio.TimeoutError, asyncio.CancelledError):
-            writer.transport.abort()  # it went, or has to; who does not read gets nothing more
+            writer.transport.abort()  # closes at once: a client that does not read gets no more data
         finally:
             self._tasks.discard(task)
             self._idle.discard(task)
@@ -239,13 +239,16 @@ class Server:
             self._idle.add(task)
             parts = await one.message()
             self._idle.discard(task)
-            if len(parts) > 1 and parts[0] == b"":  # else from no REQ socket, which waits for nothing
+            if len(parts) > 1 and parts[0] == b"":  # other messages are not from a REQ socket, which would wait for an answer
                 await one.answer([b"", *await asyncio.get_running_loop().run_in_executor(self._pool, self._answer, client, parts[1:])])
             await one.release()
 
 
 def listen(endpoint: str) -> tuple[socket.socket, str]:
-    """A socket file is this user's alone, and one server's: a lock is beside it. The socket and its file; "" for no file."""
+    """Returns a listening socket and the path of its file ("" for TCP).
+
+    Only this user can access the socket file. A lock file beside it keeps other servers away.
+    Raises OSError with the reason if it cannot listen."""
     kind, _, place = endpoint.partition("://")
     if parts := TCP.fullmatch(endpoint):
         return tcp_listener(endpoint, parts[1], int(parts[2])), ""
@@ -258,13 +261,13 @@ def listen(endpoint: str) -> tuple[socket.socket, str]:
     listener = socket.socket(socket.AF_UNIX)
     mask = os.umask(0o177)
     try:
-        lock = os.open(f"{place}.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)  # open until the process ends
+        lock = os.open(f"{place}.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)  # held until the process ends
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         with socket.socket(socket.AF_UNIX) as probe:
             if probe.connect_ex(place) == 0:
                 raise BlockingIOError(errno.EWOULDBLOCK, "")
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(place)  # of a server that was killed
+            os.unlink(place)  # left by a server that was killed
         listener.bind(place)
     except OSError as problem:
         listener.close()

@@ -1,5 +1,5 @@
-"""One suite of generated models for any NPU stack: `python3 -m skillet.conformance --help`.
+"""Tests any NPU stack with generated models: `python3 -m skillet.conformance --help`.
 
-A TensorFlow Lite delegate, a device of Skillet, or any command computes them; TensorFlow Lite's reference kernels compute
-what is right. docs/conformance.md is the page for users.
+A TensorFlow Lite delegate, a device of Skillet, or any command runs the models. TensorFlow Lite's reference kernels
+compute the expected results. docs/conformance.md is the page for users.
 """

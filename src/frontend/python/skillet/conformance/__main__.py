@@ -1,4 +1,4 @@
-"""`python3 -m skillet.conformance`: the command line."""
+"""The command line of `python3 -m skillet.conformance`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # no traceback while modules are read; main() has a handler
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # no traceback while modules are imported; main() sets a handler
 
 try:
     import numpy as np
@@ -37,10 +37,10 @@ from skillet.conformance._targets import Reference, Target, Unusable, command_wo
 if TYPE_CHECKING:
     from typing import Any
 
-TIMEOUT_SECONDS = 60  # of a case
+TIMEOUT_SECONDS = 60  # for a case
 FINE, FAILED, CANNOT_BEGIN = 0, 1, 2
-MOST_PROPERTIES = 12  # on the terminal
-MOST_FILES = 100  # models of failures that are kept
+MOST_PROPERTIES = 12  # in the table on the terminal
+MOST_FILES = 100  # of failures whose models are kept
 NOT_FOR_MERGE = ("option", "case", "only", "tolerance", "list", "go_on", "reduce")
 EXAMPLES = """examples:
   python3 -m skillet.conformance --delegate /usr/lib/teflon/libteflon.so -o out
@@ -127,7 +127,7 @@ def tolerances(args: argparse.Namespace) -> dict[str, float]:
 
 
 def models_in(folder: Path) -> list[Path]:
-    """Its models, and folders in it that cannot be listed: each is a row."""
+    """Lists the models in a folder. Folders in it that cannot be listed are included: each gets a row in the results."""
     out: list[Path] = []
     for place, folders, files in os.walk(folder, onerror=lambda error: out.append(Path(error.filename)) if Path(error.filename) != folder else None):
         out += [Path(place) / name for name in (*folders, *files) if name.endswith(".tflite")]
@@ -135,7 +135,7 @@ def models_in(folder: Path) -> list[Path]:
 
 
 def named(folder: Path) -> dict[str, Path]:
-    """The models of a folder, by names that can stand in a line of a table."""
+    """Returns the models of a folder, with names that fit in a line of a table."""
     out: dict[str, Path] = {}
     for file in sorted(models_in(folder)):
         name = "".join(one if one.isprintable() and one != "," else "_" for one in str(file.relative_to(folder).with_suffix("")))
@@ -172,7 +172,7 @@ def cases_of(args: argparse.Namespace) -> list[Case]:
 
 
 class Progress:
-    """One line, on a terminal only."""
+    """Shows progress in one line, if the output is a terminal."""
 
     def __init__(self, total: int) -> None:
         self._total, self._done, self._bad, self._is_shown = total, 0, 0, sys.stderr.isatty()
@@ -189,17 +189,17 @@ class Progress:
 
 
 def command_for(target: Target, name: str, args: argparse.Namespace) -> str:
-    """One line that runs a case again, and judges it in the same way."""
+    """Returns the command line that runs a case again with the same checks."""
     def quoted(text: str) -> str:
         return text if re.match(r"[\w./:=+-]+$", text) else "'" + text.replace("'", "'\\''") + "'"
     options = " ".join(f"--option {quoted(f'{key}={value}')}" for key, value in target.options.items())
-    how = "--reduce" if name.startswith(END) else "--case"  # the former has the case often enough
+    how = "--reduce" if name.startswith(END) else "--case"  # --reduce runs the case several times in a process, which a failure at its end may need
     judged = [f"--tolerance {quoted(one)}" for one in args.tolerance] + ([f"--timeout {args.timeout:g}"] if args.timeout != TIMEOUT_SECONDS else [])
     return " ".join([f"python3 -m skillet.conformance --{target.kind} {quoted(target.name)}", *([options] if options else []), *judged, how, quoted(name)])
 
 
 def keep_case(folder: Folder, name: str, target: Target, where: str, args: argparse.Namespace) -> None:
-    """The model, its inputs, and the line that runs it again."""
+    """Keeps the model, its inputs, and the command that runs it again."""
     made = build(name)
     stem = f"{where}/{name.replace('/', '_')}"
     folder.write(stem + ".tflite", made.graph.file())
@@ -232,7 +232,7 @@ def finish(args: argparse.Namespace, folder: Folder | None, results: list[Result
         if folder:
             print(f"{folder.path}/report.html, results.csv, failures.csv, junit.xml, ktap.txt, lava.txt, kcidb.json, report.json")
     if is_partial:
-        return FAILED  # the caller says why
+        return FAILED  # the caller prints the reason
     if not _score.took_any(results):
         print("conformance: " + _score.nothing_ran(results, head["target"], head["suite"], said), file=sys.stderr)
         return FAILED
@@ -321,7 +321,7 @@ def merge(args: argparse.Namespace) -> int:
         if any(Path(one).resolve() == Path(other).resolve() for other in args.merge[:len(heads)]):
             raise BadName(f"--merge {one}: is there twice")
         heads.append(head)
-        for result in found:  # of one case that is in several, a failure
+        for result in found:  # if several runs have the case, its failure counts
             if result.name not in results or results[result.name].status not in UNEXPECTED:
                 results[result.name] = expectations.settle(result)
     missing = missing_shards(heads, args.merge)
@@ -338,7 +338,7 @@ def merge(args: argparse.Namespace) -> int:
 
 
 def seconds_of(file: Path) -> float:
-    """Of a run, by its report."""
+    """Returns the time of a run from its report, in seconds."""
     try:
         return float(json.loads(file.read_text(encoding="utf-8"))["seconds"])
     except (OSError, ValueError, TypeError, KeyError, OverflowError):
@@ -373,7 +373,7 @@ def reduce(args: argparse.Namespace) -> int:
 def main(words: list[str] | None = None) -> int:
     args = parser().parse_args(words)
     for number in STOPS:
-        if signal.getsignal(number) != signal.SIG_IGN:  # nohup
+        if signal.getsignal(number) != signal.SIG_IGN:  # keep signals ignored, as nohup sets them
             signal.signal(number, stop)
     try:
         if not 0 < args.timeout < math.inf:
@@ -384,13 +384,13 @@ def main(words: list[str] | None = None) -> int:
         return merge(args) if args.merge else reduce(args) if args.reduce else run(args)
     except (BadName, BadFile, Unusable) as error:
         return fail(printable(str(error)))
-    except KeyboardInterrupt:  # before or after the cases
+    except KeyboardInterrupt:  # outside the cases
         print("conformance: interrupted" + (": --continue goes on" if args.output else ""), file=sys.stderr)
         return FAILED
 
 
 def stop(*_: object) -> None:
-    """Once: what is done is then written."""
+    """Ends the run at the first signal, so that finished results are written."""
     for number in STOPS:
         signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt

@@ -1,4 +1,5 @@
-"""What the makers of operations share: parameters as text, quantization and contents drawn from the case's name."""
+"""Functions that the makers of operations share: parameters as text, and random quantization and data derived from the case's
+name."""
 
 from __future__ import annotations
 
@@ -17,12 +18,12 @@ if TYPE_CHECKING:
 
 DTYPES = {"u8": "uint8", "i8": "int8", "i16": "int16", "f32": "float32"}
 ACTIVATIONS = {"none": 0, "relu": 1, "relun1": 2, "relu6": 3}
-STEPS_OF_UNIFORM = 74.0  # the standard deviation of all 256 values
+STEPS_OF_UNIFORM = 74.0  # the standard deviation of uniform values from 0 to 255
 WIDTH = {"mid": 5.0, "fine": 1.25, "coarse": 40.0, "tiny": 0.04}  # an output's range, in standard deviations of its sums
 
 
 def pair(text: str) -> tuple[int, int]:
-    """"k3x3", "s2": the rows first."""
+    """Parses "k3x3" or "s2" to (rows, columns)."""
     first, _, second = text.lstrip("ksd").partition("x")
     return int(first), int(second or first)
 
@@ -33,7 +34,7 @@ def window_output(size: int, kernel: int, stride: int, dilation: int, padding: s
 
 
 class Build:
-    """One case while it is made: PARAMS are those of its name."""
+    """A case under construction. PARAMS are the parameters in its name."""
 
     def __init__(self, name: str, params: dict[str, str]) -> None:
         self.graph, self.params = Graph(), params
@@ -65,7 +66,7 @@ class Build:
         return {"low": low, "high": high, "sym": (low + high + 1) // 2}.get(kind, int(self.random.randint(low + 85, high - 85)))
 
     def tensor(self, shape: Shape, scale: float | None = None, zero: int | None = None) -> Tensor:
-        """Of the case's type; what is not given is drawn."""
+        """Returns a tensor of the case's type. Quantization that is not given is random."""
         if self.is_float:
             return Tensor(tuple(shape), self.dtype)
         scale = self.drawn_scale() / (256 if self.dtype == "int16" else 1) if scale is None else scale
@@ -75,7 +76,7 @@ class Build:
         return self.graph.input(self.tensor(self.shape if shape is None else shape, **more))
 
     def like(self, index: int, shape: Shape | None = None) -> Tensor:
-        """A tensor with the same quantization."""
+        """Returns a tensor with the quantization of tensor INDEX."""
         one = self.graph.tensors[index]
         return Tensor(one.shape if shape is None else tuple(shape), one.dtype, one.scale, one.zero_point)
 
@@ -92,7 +93,7 @@ class Build:
         return self.random.randint(info.min, info.max + 1, tuple(shape), dtype=np.int64).astype(dtype)
 
     def constant_like(self, index: int, shape: Shape) -> int:
-        """Random values in the type of another tensor, with a scale of its own."""
+        """Adds a constant with random values in the type of tensor INDEX and its own scale."""
         one = self.tensor(shape) if self.graph.tensors[index].scale is not None else Tensor(tuple(shape), self.dtype)
         one.data = self.values(shape, one.dtype)
         return self.graph.add(one)
@@ -109,7 +110,7 @@ class Build:
         return self.graph.constant(data, "int8", scale=scales if per_channel else scales[0], axis=channel_axis)
 
     def sum_deviation(self, x: int, weights: int, terms: int) -> float:
-        """Of a sum of TERMS products, in real numbers."""
+        """Returns the standard deviation of a sum of TERMS products, in real numbers."""
         one, other = self.graph.tensors[x], self.graph.tensors[weights]
         scales = other.scale if isinstance(other.scale, list) else [float(other.scale or 0)]
         steps = STEPS_OF_UNIFORM * (256 if one.dtype == "int16" else 1)
@@ -127,14 +128,14 @@ class Build:
         return self.graph.constant(data, "int64" if one.dtype == "int16" else "int32", scale=products if wide else products[0])
 
     def sums(self, shape: Shape, x: int, weights: int, terms: int) -> Tensor:
-        """The output of sums: as wide as they are, or finer, or coarser."""
+        """Returns the output of sums. Its range is that of the sums, or narrower or wider (parameter `scale`)."""
         if self.is_float:
             return Tensor(tuple(shape), "float32")
         steps = 65536 if self.dtype == "int16" else 256
         return self.tensor(shape, self.sum_deviation(x, weights, terms) * WIDTH[self.params.get("scale", "mid")] / steps)
 
     def inputs(self, which: int) -> list[Any]:
-        """Contents of the inputs. 0: a quarter of the values at the ends of the type; 1: uniform."""
+        """Returns data for the inputs. 0: a quarter of the values are the smallest or largest of the type; 1: uniform."""
         out = []
         for index in self.graph.inputs:
             one = self.graph.tensors[index]

@@ -1,4 +1,4 @@
-"""Names of cases, and suites of them. The name is the case: weights, quantization and inputs are drawn from it."""
+"""Names of cases, and suites of cases. A name defines its case: weights, quantization and inputs are derived from it."""
 
 from __future__ import annotations
 
@@ -14,22 +14,23 @@ from skillet.conformance._ops import FAMILIES
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SEED = "1"  # of the grid; another one gives another grid
+SEED = "1"  # seed of the grid
 OPS_MOST, GRID_LEAST = 2200, 20000
-NETS_EACH = 150  # of a type
+NETS_EACH = 150  # for each type
 SWEEPS = {"u8": 2, "i8": 1, "i16": 1, "f32": 1}  # how many other values of each parameter the suite `ops` tries, by type ...
-MORE = {"size": 3, "c": 3, "o": 2, "k": 2, "s": 3, "d": 2, "act": 2, "ops": 10}  # ... and how many times as many of these, but of ...
-RARE = {500: 10, 100: 2, 0: 1}  # ... operations with fewer cases of the grid no more often than that
-# What goes wrong only together, by type: scales of each channel in a last group that is not full; pixels at the corners, where doubling shows nothing.
+MORE = {"size": 3, "c": 3, "o": 2, "k": 2, "s": 3, "d": 2, "act": 2, "ops": 10}  # ... times this factor for these parameters, at most ...
+RARE = {500: 10, 100: 2, 0: 1}  # ... by least number of an operation's cases in the grid
+# Combinations that show faults of their own, by type: a scale per channel where the last group of channels is not full; corner pixels where doubling
+# shows no fault.
 TOGETHER = [("i8", dict(pc="pc", c="17", o="17")), ("i8", dict(pc="pc", c="5", o="5")), ("u8", dict(pixels="corners", to="x3")), ("u8", dict(pixels="centers", to="x3"))]
-# Of operations that have all these parameters: where an activation's ends are those of the type; dilation of another filter; scales of more channels than
-# the input has; an activation where one operand is short; large windows, images and channels; a factor of one and more.
+# Combinations for operations that have all these parameters: an activation whose limits are those of the type; dilation with another filter; more
+# scales per channel than input channels; an activation with a small operand; large windows, images and channels; requantization multipliers of one or more.
 PAIRS = [("u8", dict(act="relu6", zp="low")), ("i8", dict(act="relu6", zp="low")), ("i8", dict(act="relu", zp="high")), ("u8", dict(k="k5x5", d="d2")), ("i8", dict(k="k5x5", d="d2")),
          ("i8", {"m": "2", "pc": "pc"}), ("u8", {"with": "channel", "act": "relu6"}), ("i8", {"with": "pixel", "act": "relu"}),
          *(("u8", dict(size=size, **{key: value})) for size, key, value in (("16x16", "k", "k8x8"), ("7x7", "k", "k7x7"), ("33x34", "zp", "low"), ("8x8", "c", "64"))),
          *((kind, dict(k="k1x1", c="1", pc="pt", scale="tiny")) for kind in ("u8", "i8"))]
-GRID_SHARES = {"u8": 8, "i8": 8, "i16": 1}  # of the cases of an operation
-FIRST = ["size", "c", "o", "k", "s", "d", "pad", "act", "pc"]  # parameters that have a form of their own in names
+GRID_SHARES = {"u8": 8, "i8": 8, "i16": 1}  # of an operation's cases in the grid
+FIRST = ["size", "c", "o", "k", "s", "d", "pad", "act", "pc"]  # parameters with a form of their own in names
 FORMS = [(re.compile(pattern), key) for pattern, key in (
     (r"\d+x\d+$", "size"), (r"c(\d+)(?:-(\d+))?$", "c"), (r"k\d+x\d+$", "k"), (r"s\d+(x\d+)?$", "s"), (r"d\d+(x\d+)?$", "d"),
     (r"(same|valid)$", "pad"), (r"(relu|relu6|relun1)$", "act"), (r"pc$", "pc"))]
@@ -57,7 +58,7 @@ def name_of(params: dict[str, str]) -> str:
 
 
 def parse(name: str) -> dict[str, str]:
-    """BadName says which word is none."""
+    """Parses the name of a case to its parameters. Raises BadName with the word that is invalid."""
     op, *words = name.split("/")
     if op not in FAMILIES:
         raise BadName(f"{name}: no operation is called '{op}': one of {', '.join(FAMILIES)}")
@@ -87,13 +88,13 @@ def build(name: str) -> Build:
 
 
 def place(name: str) -> tuple[int, int]:
-    """Where it is on the map: rows and columns of the image (the longer one), and channels."""
+    """Returns the position of a case on the map: the longer side of the image, and the larger number of channels."""
     params = parse(name)
     return max(pair(params.get("size", "1x1"))), max(int(params.get("c", "1")), int(params.get("o", "1")))
 
 
 def _sweep(op: str, kind: str) -> Iterator[dict[str, str]]:
-    """The usual case, and each parameter at some other values alone; then two at once, drawn."""
+    """Yields the usual case, cases with one other parameter, then random ones."""
     choices, usual = FAMILIES[op].choices, {"op": op, "type": kind, **defaults(op)}
     limit = next(times for cases, times in RARE.items() if FAMILIES[op].grid >= cases)
     yield usual
@@ -101,7 +102,7 @@ def _sweep(op: str, kind: str) -> Iterator[dict[str, str]]:
         most = SWEEPS[kind] * min(limit, MORE.get(key, 1))
         for value in values[1:1 + most]:
             yield {**usual, key: value}
-    if kind == "u8" and "s" in choices:  # strides at odd sizes: half of what goes wrong with images
+    if kind == "u8" and "s" in choices:  # half of all faults with images need strides at odd sizes
         for stride in choices["s"][:4]:
             yield from ({**usual, "size": "13x15" if "13x15" in choices["size"] else "7x9", "s": stride, "pad": padding} for padding in choices["pad"])
     for of, together in TOGETHER:
@@ -117,7 +118,7 @@ def _drawn(op: str, kind: str, index: int, suite: str) -> dict[str, str]:
     digest = hashlib.sha256(f"{SEED}/{suite}/{op}/{kind}/{index}".encode()).digest()
     for at, (key, values) in enumerate(FAMILIES[op].choices.items()):
         drawn = int.from_bytes(digest[2 * at:2 * at + 2], "little")
-        # Every second draw of what has a usual value is the usual one: one thing at a time goes wrong.
+        # Half of these parameters keep their usual value, so that most cases test few things at a time.
         is_usual = drawn & 0x8000 and key not in ("size", "c", "o", "k", "ops")
         params[key] = values[0] if is_usual else values[(drawn & 0x7FFF) % len(values)]
     return params
@@ -141,7 +142,7 @@ def grid_suite() -> list[str]:
 
 @functools.cache
 def nets_suite() -> list[str]:
-    """Chains of five to ten operations. Those that enlarge an image stand in one at most once each."""
+    """Returns chains of five to ten operations. A chain has each operation that enlarges an image at most once."""
     out: dict[str, None] = {}
     for kind in FAMILIES["net"].types:
         for index in range(NETS_EACH):
@@ -156,7 +157,7 @@ def nets_suite() -> list[str]:
 
 
 def _some(op: str, kind: str, count: int) -> dict[str, None]:
-    """COUNT different ones, or as many as there are in ten times as many draws."""
+    """Returns COUNT different cases, or as many as 10 * COUNT draws give."""
     found: dict[str, None] = {}
     for index in range(10 * count):
         if len(found) == count:

@@ -1,7 +1,7 @@
-"""A child process: what is right for a group of cases, then what the target computes, told through a pipe.
+"""A child process: computes the expected results of a group of cases, then the target's, and sends both through a pipe.
 
-It is forked, so it needs no start-up and has a target of its own. What is right is sent before the target is loaded: nothing
-that the target does can change it. A message is a length, a line of JSON, and the arrays of it.
+It is forked, so it starts fast and has its own copy of the target. It sends the expected results before it loads the target,
+which therefore cannot change them. A message is a length, a line of JSON, and the arrays that it describes.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ if TYPE_CHECKING:
 
 MOST_REASON = 400
 INPUT_SETS = (0, 1)  # see Build.inputs
-RUNS = (0, 1, 0)  # the first inputs again: what stayed from another run shows
+RUNS = (0, 1, 0)  # the last run repeats the first inputs: it shows state left by the other run
 
 
 @dataclass(frozen=True)
 class Case:
     name: str
-    file: str = ""  # a model of a folder; empty: made from the name
+    file: str = ""  # a model in a folder; empty: made from the name
 
     def onnx(self) -> bytes:
-        """The model for ONNX Runtime. NoForm: it has none."""
+        """Returns the model as an ONNX file. Raises NoForm if ONNX cannot express it."""
         if self.file:
             raise NoForm("a .tflite file")
         return Writer(build(self.name).graph).file()
 
     def content(self) -> tuple[bytes, list[list[Any]], dict[str, Any]]:
-        """The model, its sets of inputs, and what the judge has to know of it: operations that choose, steps of outputs (_heads.py)."""
+        """Returns the model, its sets of inputs, and hints for the comparison: operations that choose, and steps of outputs (_heads.py)."""
         if not self.file:
             made = build(self.name)
             return made.graph.file(), [made.inputs(which) for which in INPUT_SETS], {"heads": [], "steps": []}
@@ -71,7 +71,7 @@ def random_values(random: np.random.RandomState, detail: dict[str, Any]) -> Any:
 
 
 class Pipe:
-    """Our end. A process that the target forked off says nothing."""
+    """The child's end of the pipe. A process that the target forked off exits when it writes."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor, self._process = descriptor, os.getpid()
@@ -92,7 +92,9 @@ def short(error: BaseException) -> str:
 
 
 def work(cases: list[tuple[int, Case]], known: set[int], target: Target, descriptor: int) -> None:
-    """KNOWN: the indices of cases whose right results were sent by an earlier child. Does not return."""
+    """Runs the cases in the child process. Does not return.
+
+    KNOWN: indices of cases whose expected results an earlier child has sent."""
     pipe = Pipe(descriptor)
     try:
         contents = expect(cases, known, pipe)
@@ -115,7 +117,7 @@ def work(cases: list[tuple[int, Case]], known: set[int], target: Target, descrip
     except (Unusable, ImportError) as error:  # ImportError: libskillet_c.so is not found
         pipe.say("unusable", reason=short(error))
     pipe.say("end")
-    ctypes.CDLL(None).exit(0)  # as a C program ends, with what libraries do then, and without what Python does
+    ctypes.CDLL(None).exit(0)  # runs the exit handlers of C libraries, but not Python's
 
 
 def expect(cases: list[tuple[int, Case]], known: set[int], pipe: Pipe) -> dict[int, tuple[bytes, list[list[Any]]]]:
@@ -139,7 +141,7 @@ def expect(cases: list[tuple[int, Case]], known: set[int], pipe: Pipe) -> dict[i
 
 
 def try_case(index: int, model: bytes, inputs: list[list[Any]], load: Any, pipe: Pipe) -> bool:
-    """Whether the target computed it."""
+    """Runs a case and sends its result. Returns whether the target computed it."""
     begin, stage = time.monotonic(), "loading"
     try:
         loaded = load(model)
@@ -157,6 +159,6 @@ def try_case(index: int, model: bytes, inputs: list[list[Any]], load: Any, pipe:
         pipe.say("full", reason=short(error))
     except Crashed as error:
         pipe.say("crashed", index, reason=short(error), seconds=time.monotonic() - begin)
-    except Exception as error:  # of any module: the target's words are all that is known
+    except Exception as error:  # of any module: only the target's message is known
         pipe.say("failed", index, reason=f"{stage}: {short(error)}", seconds=time.monotonic() - begin)
     return False

@@ -1,4 +1,4 @@
-"""The folder of a run: results as they come, expectations, and reports that other programs read."""
+"""The files of a run's folder: results as they arrive, expectations, and reports for other programs."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     from skillet.conformance._targets import Target
 
-LISTED = (*BAD, EXPECTED, IMPROVED, FLAKE, SKIP)  # in a baseline; the last line of a case counts. IMPROVED and SKIP expect no failure
-LOG = "cases.jsonl"  # a head, then each result with all that is known, one a line; what --continue and --merge read
-# Of the head: what is the same in runs whose results may stand together. By what people call it.
+LISTED = (*BAD, EXPECTED, IMPROVED, FLAKE, SKIP)  # statuses in a baseline; the last line of a case counts. IMPROVED and SKIP expect no failure
+LOG = "cases.jsonl"  # a head, then all details of each result, one a line; --continue and --merge read it
+# Fields of the head that must be equal in runs whose results are combined, with their names in messages.
 SAME = {"kind": "kind of target", "target": "target", "file": "file of the target (its SHA-256)", "tolerance": "tolerance", "models": "folder of models (its SHA-256)",
         "judge": "judge"}
 
@@ -41,7 +41,7 @@ def lines_of(file: str) -> list[str]:
 
 
 class Expectations:
-    """Files as deqp-runner reads them: NAME,STATUS lines; regular expressions."""
+    """Expectations in deqp-runner's formats: lines NAME,STATUS, and regular expressions."""
 
     def __init__(self, baseline: list[str], flakes: list[str], skips: list[str]) -> None:
         self._baseline: dict[str, str] = {}
@@ -68,12 +68,12 @@ class Expectations:
         return any(one.search(name) for one in self._skips)
 
     def is_unlisted_failure(self, result: Result) -> bool:
-        """One to be run again."""
+        """Returns whether the result is an unexpected failure, which is run again."""
         return self._settled(result) in BAD
 
     def _settled(self, result: Result) -> str:
         listed = self._baseline.get(result.name)
-        if result.name.startswith(END) and listed is None:  # its case depends on how cases fall into groups
+        if result.name.startswith(END) and listed is None:  # which case it is depends on how cases are grouped
             listed = next((status for name, status in self._baseline.items() if name.startswith(END) and status in (result.status, EXPECTED)), None)
         if result.status == PASS and listed in (*BAD, EXPECTED):
             return IMPROVED
@@ -84,7 +84,7 @@ class Expectations:
         return FLAKE if listed == FLAKE or any(one.search(result.name) for one in self._flakes) else result.status
 
     def settle(self, result: Result) -> Result:
-        """With the status beside what was expected."""
+        """Replaces the status of the result by its status relative to the expectations."""
         if self.is_skipped(result.name):
             result.status, result.reason, result.taken = SKIP, LISTED_IN_SKIPS, False
         was, result.status = result.status, self._settled(result)
@@ -94,14 +94,14 @@ class Expectations:
 
 
 def log_head(target: Target, tolerance: dict[str, float], suite: str, models: dict[str, Path], fraction: str = "1/1") -> dict[str, Any]:
-    """MODELS: all that a folder has, of which this run may be a part."""
+    """Returns the head of a run's log. MODELS: all models of the folder, although this run may test only some."""
     is_file = target.kind in ("delegate", "onnx-ep") and "/" in target.name
     return {"version": 1, "kind": target.kind, "target": target.title, "file": sha256([("", Path(target.name))] if is_file else []), "tolerance": tolerance,
             "suite": str(Path(suite).resolve()) if models else suite, "models": sha256(models.items()), "fraction": fraction}
 
 
 def missing_shards(heads: list[dict[str, Any]], names: list[str]) -> list[str]:
-    """BadFile: a shard is there twice."""
+    """Returns the shards that are missing. Raises BadFile if a shard occurs twice."""
     found: dict[tuple[str, str], str] = {}
     for head, name in zip(heads, names):
         key = (str(head.get("suite", "")), str(head.get("fraction", "")))
@@ -113,12 +113,12 @@ def missing_shards(heads: list[dict[str, Any]], names: list[str]) -> list[str]:
 
 
 def differences(was: dict[str, Any], now: dict[str, Any], keys: Iterable[str]) -> list[str]:
-    """Both of each."""
+    """Describes the fields KEYS that differ, with both values."""
     return [f"{SAME.get(key, key)}: {was.get(key) or 'none'}, and {now.get(key) or 'none'}" for key in keys if was.get(key) != now.get(key)]
 
 
 class Folder:
-    """DIR, for this run alone. Without HEAD it only gets files."""
+    """The folder of a run, which locks it. Without HEAD it has no log of results."""
 
     def __init__(self, path: str, go_on: bool = True, head: dict[str, Any] | None = None, names: Iterable[str] = ()) -> None:
         self.path, self.earlier = Path(path), list[Result]()
@@ -149,8 +149,8 @@ class Folder:
             if different:
                 raise BadFile(f"{self.path}: its results are not of this run ({'; '.join(different)}): name another folder")
         count = len(names | {one.name for one in self.earlier if not one.name.startswith(END)})
-        new = log.with_suffix(".new")  # a full disk or a kill leaves the old one
-        with new.open("w", encoding="utf-8") as file:  # without a last line that was cut off
+        new = log.with_suffix(".new")  # a full disk or a kill keeps the old file
+        with new.open("w", encoding="utf-8") as file:  # omits a last line that was cut off
             file.write(json.dumps({**head, "cases": count}) + "\n")
             file.writelines(json.dumps(asdict(one)) + "\n" for one in self.earlier)
         new.replace(log)
@@ -165,7 +165,7 @@ class Folder:
 
     def close(self) -> None:
         for file in reversed(self._files):
-            with contextlib.suppress(OSError):  # a full disk, which add() has said
+            with contextlib.suppress(OSError):  # a full disk, which add() has reported
                 file.close()
 
     def add(self, result: Result) -> None:
@@ -190,7 +190,9 @@ def csv_line(one: Result) -> str:
 
 
 def read_log(path: Path) -> tuple[dict[str, Any], list[Result]]:
-    """The head, and the last result of each case; of a log that was cut off in its head, nothing. A last line that was cut off is left out."""
+    """Returns the head of a log, and the last result of each case.
+
+    Ignores an incomplete last line. Returns nothing if the head itself is incomplete. Raises BadFile for a damaged log."""
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").split("\n")[:-1]
     except OSError as error:
@@ -215,7 +217,7 @@ def read_log(path: Path) -> tuple[dict[str, Any], list[Result]]:
 
 
 def whole_log(path: Path) -> tuple[dict[str, Any], list[Result]]:
-    """Of a run that has ended."""
+    """Reads the log of a complete run. Raises BadFile if the run did not end."""
     head, results = read_log(path)
     done = sum(not one.name.startswith(END) for one in results)
     if not head:
@@ -230,13 +232,13 @@ def is_number(value: Any) -> bool:
 
 
 def result_of(row: Any) -> Result | None:
-    """None: this is none."""
+    """Returns the result in a row of the log, or None if the row is invalid."""
     if not isinstance(row, dict) or not {"name", "status"} <= set(row):
         return None
     known = {one.name for one in fields(Result)}
     try:
         one = Result(**{key: value for key, value in row.items() if key in known})
-    except TypeError:  # a reason that is no text
+    except TypeError:  # a field is missing or unknown
         return None
     lines: Any = [] if one.picture is None else one.picture
     is_right = (all(isinstance(value, str) for value in (one.name, one.status, one.reason, one.first)) and one.status in (PASS, *LISTED)
@@ -251,12 +253,12 @@ def failures_csv(results: Iterable[Result]) -> str:
 
 
 def report(results: list[Result], head: dict[str, Any], scores: list[dict[str, Any]]) -> dict[str, Any]:
-    """What --json prints and report.json has; docs/json/conformance.json is its schema."""
+    """Returns what --json prints and report.json contains. Its schema is docs/json/conformance.json."""
     rows = [{"name": one.name, "status": one.status, "reason": one.reason, "largest_difference": one.largest if one.largest != float("inf") else None,
              "values_off": one.off, "values": one.values, "taken": one.taken, "seconds": round(one.seconds, 4)} for one in results]
     return {"version": 1, **head, "scores": scores, "cases": rows}
 
 
 def reduced_report(name: str, smallest: str, operations: int, result: Result, command: str) -> dict[str, Any]:
-    """What --reduce --json prints."""
+    """Returns what --reduce --json prints."""
     return {"version": 1, "case": name, "smallest": smallest, "operations": operations, "status": result.status, "reason": result.reason, "command": command}

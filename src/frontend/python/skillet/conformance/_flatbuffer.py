@@ -1,6 +1,6 @@
-"""Writes FlatBuffers: tables as dictionaries, children behind their parents. Enough for model files; reads nothing.
+"""Writes FlatBuffers from dictionaries, children after their parents. Supports what model files need; reads nothing.
 
-A table is {slot: (kind, value)}. Kinds: a struct code of one number ("i", "b", ...); "vec:" and such a code; "raw" (bytes,
+A table is {slot: (kind, value)}. Kinds: the struct code of a number ("i", "b", ...); "vec:" and such a code; "raw" (bytes,
 aligned to 16); "str"; "table"; "tables".
 """
 
@@ -24,12 +24,13 @@ def write(root: Table, identifier: bytes) -> bytes:
 
 
 def _align(out: bytearray, alignment: int, after: int = 0) -> None:
-    """Zeros, until what stands AFTER bytes behind the end is aligned."""
+    """Appends zeros, so that data AFTER bytes behind the end is aligned."""
     out.extend(bytes(-(len(out) + after) % alignment))
 
 
 def _table(out: bytearray, fields: Table) -> int:
-    """Its position. First its vtable, then the fields with the wide ones in front, then what they point to."""
+    """Appends a table and returns its position: its vtable, its fields with the widest first, then the data that they refer
+    to."""
     codes = {slot: kind if len(kind) == 1 else "I" for slot, (kind, _) in fields.items()}
     places, size = {}, 4
     for slot in sorted(fields, key=lambda one: -struct.calcsize(codes[one])):

@@ -1,7 +1,7 @@
-"""What a run that is killed (SIGKILL) leaves behind is removed: its folder for temporary files, and the processes that its targets started.
+"""Removes what a killed run (SIGKILL) leaves: its folder for temporary files, and the processes that its targets started.
 
-A process of its own waits for the end of the run. It knows these processes, wherever they are now: the folder stands in their environment (TMPDIR),
-or they are forks of a child of ours, which has a file of the folder in its memory.
+A separate process waits for the end of the run. It recognizes the processes that targets started: either the folder is in their environment
+(TMPDIR), or they are forks of the run's children, which map a file of the folder into memory.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 MARK = "mark"
-ROUNDS, ROUND_SECONDS = 100, 0.01  # for processes that start others while they are ended
+ROUNDS, ROUND_SECONDS = 100, 0.01  # for processes that start others while they are killed
 
 
 class Guard:
     def __init__(self, stops: Iterable[signal.Signals]) -> None:
-        """STOPS: signals that it does not end by. The caller holds them back meanwhile."""
+        """STOPS: signals that the guard ignores. The caller blocks them during this call."""
         self.folder = tempfile.mkdtemp(prefix="conformance-")
         try:
             (Path(self.folder) / MARK).write_bytes(bytes(mmap.PAGESIZE))
@@ -42,8 +42,8 @@ class Guard:
         os.close(end)
 
     def close(self) -> None:
-        """The run has ended well: its processes are known, and ended."""
-        with contextlib.suppress(OSError):  # somebody has ended the guard
+        """Ends the guard after a run whose processes have all ended, and removes the folder."""
+        with contextlib.suppress(OSError):  # the guard was killed
             os.write(self._ours, b".")
         os.close(self._ours)
         with contextlib.suppress(ChildProcessError):
@@ -52,7 +52,7 @@ class Guard:
 
 
 def remove(folder: str) -> None:
-    """With all that a target left there; some 1,000 folders in each other are more than Python's recursion takes."""
+    """Removes the folder with everything in it. Uses rm for about 1,000 nested folders, which exceed Python's recursion limit."""
     try:
         shutil.rmtree(folder, ignore_errors=True)
     except RecursionError:
@@ -60,19 +60,19 @@ def remove(folder: str) -> None:
 
 
 def mark(folder: str) -> mmap.mmap:
-    """Of this process and its forks: keep it."""
+    """Marks this process and its forks by a mapped file. The caller keeps the result."""
     with (Path(folder) / MARK).open("rb") as file:
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
 def wait(end: int, folder: str, stops: Iterable[signal.Signals]) -> None:
-    """In the guard. Does not return."""
+    """Waits for the end of the run, in the guard. Does not return."""
     try:
         os.setsid()
         for number in stops:
             signal.signal(number, signal.SIG_IGN)
         nothing = os.open(os.devnull, os.O_RDWR)
-        for standard in range(3):  # who reads what the run prints is not kept waiting
+        for standard in range(3):  # a reader of the run's output need not wait for the guard
             os.dup2(nothing, standard)
         os.closerange(3, end)
         os.closerange(end + 1, os.sysconf("SC_OPEN_MAX"))

@@ -1,5 +1,5 @@
-"""Operations that choose: which value is the largest, which box stays. One step of noise, or two equal values, and the choice is another one,
-with all behind it. So models of a folder get the tensors before and behind such operations as further outputs, and the judge compares these.
+"""Operations that choose, such as the largest value or the boxes to keep. Noise of one step, or two equal values, may change the choice and all
+tensors computed from it. For models of a folder, the tensors that such operations read and write become further outputs, which are compared.
 """
 
 from __future__ import annotations
@@ -12,17 +12,20 @@ import numpy as np
 if TYPE_CHECKING:
     from typing import Any
 
-ORDER = {"ARG_MAX": 1, "ARG_MIN": -1, "TOPK_V2": 1}  # of the values: the largest, or the smallest
+ORDER = {"ARG_MAX": 1, "ARG_MIN": -1, "TOPK_V2": 1}  # chooses the largest values (1) or the smallest (-1)
 COMPARISONS = ("EQUAL", "NOT_EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL")
-PLAIN = ("RESHAPE", "SQUEEZE", "EXPAND_DIMS", "TRANSPOSE")  # between an output of floats and the operation that makes them of steps
+PLAIN = ("RESHAPE", "SQUEEZE", "EXPAND_DIMS", "TRANSPOSE")  # operations allowed between DEQUANTIZE and a float output
 BOXES = ("NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5", "TFLite_Detection_PostProcess")
-SUBGRAPHS, OUTPUTS = 2, 2  # fields of tables
+SUBGRAPHS, OUTPUTS = 2, 2  # slots in tables
 MARGIN_STEPS = 1
-MARGIN_SHARE = 1e-3  # of the largest magnitude, of floats
+MARGIN_SHARE = 1e-3  # of the largest magnitude, for floats
 
 
 def with_heads(host: Any, model: bytes) -> tuple[bytes, list[dict[str, Any]], list[float]]:
-    """The model with further outputs; for each operation that chooses: which outputs it reads, makes, and which depend on it; steps_of() all outputs."""
+    """Adds outputs to the model.
+
+    Returns the model; for each operation that chooses, which outputs it reads, which it makes, and which depend on it; and
+    steps_of() all outputs."""
     outputs = [one["index"] for one in host.get_output_details()]
     chosen = [one for one in host._get_ops_details() if one["op_name"] in (*ORDER, *BOXES, *COMPARISONS)]
     if not chosen:
@@ -42,7 +45,7 @@ def with_heads(host: Any, model: bytes) -> tuple[bytes, list[dict[str, Any]], li
 
 
 def steps_of(host: Any, model_outputs: list[int]) -> list[float]:
-    """Of each output that DEQUANTIZE makes: the step of what it reads. Else 0."""
+    """Returns a step for each output: that of the quantized tensor if DEQUANTIZE makes the output, else 0."""
     makers = {int(tensor): one for one in host._get_ops_details() for tensor in one["outputs"]}
     scales = {one["index"]: float(one["quantization"][0]) for one in host.get_tensor_details()}
     out = []
@@ -62,11 +65,11 @@ def dependents(host: Any, tensors: list[int]) -> set[int]:
 
 
 def with_outputs(model: bytes, tensors: list[int]) -> bytes:
-    """With other outputs of the first subgraph: a new list at the end of the file."""
+    """Replaces the outputs of the first subgraph by TENSORS, with a new list at the end of the file."""
     out = bytearray(model) + bytes(-len(model) % 4)
     root, = struct.unpack_from("<I", out)
     graphs = field(out, root, SUBGRAPHS)
-    graphs += struct.unpack_from("<I", out, graphs)[0] + 4  # the first of the list
+    graphs += struct.unpack_from("<I", out, graphs)[0] + 4  # the first subgraph in the list
     graph = graphs + struct.unpack_from("<I", out, graphs)[0]
     place = field(out, graph, OUTPUTS)
     struct.pack_into("<I", out, place, len(out) - place)
@@ -74,17 +77,17 @@ def with_outputs(model: bytes, tensors: list[int]) -> bytes:
 
 
 def field(data: bytearray, table: int, slot: int) -> int:
-    """Where it stands."""
+    """Returns the position of a table's field."""
     methods = table - struct.unpack_from("<i", data, table)[0]
     return table + int(struct.unpack_from("<H", data, methods + 4 + 2 * slot)[0])
 
 
 def undecided(heads: list[dict[str, Any]], right: list[Any], got: list[Any]) -> tuple[set[int], str]:
-    """Outputs that follow from another choice that is as good, and what is wrong with a choice."""
+    """Returns the outputs that depend on a choice which differs but is as good, and a message if a choice is wrong."""
     out: set[int] = set()
     for one in heads:
         reads, makes = one["reads"], one["makes"]
-        if one["op"] in COMPARISONS:  # what it makes is judged by itself
+        if one["op"] in COMPARISONS:  # its own output is compared by itself
             if not np.array_equal(right[makes[0]], got[makes[0]]):
                 out.update(set(one["behind"]) - set(makes))
             continue
@@ -101,7 +104,7 @@ def undecided(heads: list[dict[str, Any]], right: list[Any], got: list[Any]) -> 
 
 
 def badly_chosen(values: Any, places: Any, axis: int, order: int) -> int:
-    """PLACES: the indices along AXIS; of several, the best one first."""
+    """Counts the indices in PLACES, along AXIS, whose values are worse than the best ones. PLACES has the best index first."""
     rows = np.moveaxis(values, axis, -1)
     rows = rows.reshape(-1, rows.shape[-1]).astype(np.float64) * order
     indices = places.reshape(len(rows), -1).astype(np.int64)

@@ -1,4 +1,4 @@
-"""How far outputs may be from the reference kernels', and how far they are."""
+"""Compares outputs with those of the reference kernels, and defines the tolerances."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from skillet.conformance._heads import undecided
 if TYPE_CHECKING:
     from typing import Any
 
-# In steps of the quantized output. What is not listed moves values, and must give the same bits.
+# In steps of the quantized output. Operations that are not listed move values, and must give the same bits.
 TOLERANCE: dict[str, float] = {
     **dict.fromkeys("conv2d depthwise transpose_conv fully_connected batch_matmul average_pool".split(), 1),
     **dict.fromkeys("add sub mul squared_difference quantize float_quantize mean sum resize_bilinear prelu leaky_relu".split(), 1),
@@ -22,29 +22,29 @@ TOLERANCE: dict[str, float] = {
     "net": 8,
     "nets": 8,
 }
-# In ONNX, what moves values is a float operation with another quantization behind it: each rounds its scale or limits by itself.
+# In ONNX, an operation that moves values is a float operation followed by other quantization, which rounds its scale or limits by itself.
 REQUANTIZED = re.compile(r"/(scales=others|relu6|relun1|relu)(/|$)")
 INT16_STEPS = 4  # times the above, for outputs of 16 bits
-FLOAT_SHARE = 1e-3  # of the largest magnitude, for outputs of floats
-INNER_SHARE = 0.01  # of the values that an operation which chooses reads: these may be off by more, as what is before them makes noise larger
-# In a network a step in an early layer becomes several further on: runtimes that round layers alike differ by 11 steps in 1 of 1,001 values.
-# A fault is in more values, or larger.
-NETWORK_SHARE, NETWORK_TIMES = 0.01, 2  # such a share of a network's values may be further off, by so many times as much
+FLOAT_SHARE = 1e-3  # of the largest magnitude, for float outputs
+INNER_SHARE = 0.01  # of the values that an operation which chooses reads: so many may exceed the tolerance, because earlier operations amplify noise
+# In a network, a step in an early layer becomes several steps later: runtimes that round layers alike differ by 11 steps in 1 of 1,001 values.
+# A fault shows in more values, or is larger.
+NETWORK_SHARE, NETWORK_TIMES = 0.01, 2  # this share of a network's values may differ by up to this multiple of the tolerance
 SUMS = ("conv2d", "depthwise", "transpose_conv", "fully_connected")
-# A step off is noise where it goes to both sides. All to one: sums are cut off in place of rounded.
-BIAS_VALUES, BIAS_SHARE, BIAS_ONE_SIDE = 256, 0.1, 0.95  # of so many values, such a share is off, and of these such a share to one side
-MAP_MOST = 48  # rows and columns of a picture of differences
+# Differences of one step are noise if they go both ways. If all go one way, sums are truncated instead of rounded.
+BIAS_VALUES, BIAS_SHARE, BIAS_ONE_SIDE = 256, 0.1, 0.95  # with at least so many values: the share that differs, and the share of those that differs in one direction
+MAP_MOST = 48  # rows and columns in a picture of differences
 
 
 @dataclass
 class Verdict:
     reason: str = ""  # empty: within the tolerance
-    largest: float = 0.0  # difference, in steps or real numbers
-    off: int = 0  # how many values differ at all
+    largest: float = 0.0  # largest difference, in steps or real numbers
+    off: int = 0  # number of values that differ at all
     values: int = 0
     picture: list[list[float]] | None = None  # the largest difference over the channels, by row and column
-    wrong: int = 0  # how many differ by more than is allowed
-    lean: int = 0  # how many more are too high than too low
+    wrong: int = 0  # number of values that differ by more than the tolerance
+    lean: int = 0  # number of values that are too high, minus those that are too low
 
 
 def tolerance_of(name: str, given: dict[str, float], is_onnx: bool = False) -> float:
@@ -55,8 +55,11 @@ def tolerance_of(name: str, given: dict[str, float], is_onnx: bool = False) -> f
 
 def compare(expected: list[Any], runs: list[list[Any]], tolerance: float, heads: list[dict[str, Any]] | None = None, steps: list[float] | None = None,
             is_sum: bool = False, is_network: bool = False) -> Verdict:
-    """EXPECTED: the outputs of all sets of inputs, one behind the other. RUNS: the target's, the last run with the first inputs again.
-    IS_NETWORK: a model of a folder. STEPS: of each output of floats, that of the quantized tensor that it was made from, or 0."""
+    """Compares the target's outputs with the expected ones.
+
+    EXPECTED: the outputs for all sets of inputs, in order. RUNS: the target's outputs; the last run repeats the first inputs.
+    STEPS: for each float output, the step of the quantized tensor that it was made from, or 0.
+    IS_SUM: the outputs are sums. IS_NETWORK: the model is from a folder."""
     count = len(runs[0])
     got = [array for run in runs[:-1] for array in run]
     if len(got) != len(expected):
@@ -98,7 +101,7 @@ def same_forms(expected: list[Any], got: list[Any]) -> bool:
 
 
 def limit_of(right: Any, tolerance: float) -> float:
-    """Of quantized values, in steps."""
+    """Returns the tolerance for quantized values, in steps."""
     return 0 if right.dtype.kind == "b" else tolerance * (INT16_STEPS if right.dtype.itemsize == 2 else 1)
 
 
@@ -129,7 +132,7 @@ def compare_array(right: Any, got: Any, tolerance: float, step: float = 0) -> Ve
 
 
 def picture_of(difference: Any) -> list[list[float]] | None:
-    """Rows by columns, the largest over all else; of the corner where it is large."""
+    """Returns the upper left corner of the differences by row and column, as the largest over the other axes."""
     shape = difference.shape
     if len(shape) == 4:
         flat = difference.max(axis=(0, 3))

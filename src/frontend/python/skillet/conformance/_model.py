@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 TYPE_CODES = {"float32": 0, "int32": 2, "uint8": 3, "int64": 4, "bool": 6, "int16": 7, "int8": 9}
 
-# Options of an operation: number in the schema's union, and its fields in order ("b": a byte, an enum or a bool).
+# Options of an operation: its number in the schema's union, and its fields in order ("b": a byte, an enum or a bool).
 OPTIONS: dict[str, tuple[int, str]] = {
     "Conv2DOptions": (1, "padding:b stride_w:i stride_h:i activation:b dilation_w:i dilation_h:i"),
     "DepthwiseConv2DOptions": (2, "padding:b stride_w:i stride_h:i multiplier:i activation:b dilation_w:i dilation_h:i"),
@@ -53,7 +53,7 @@ OPTIONS: dict[str, tuple[int, str]] = {
 }
 
 
-MOST_VALUES = 1 << 26  # of a tensor
+MOST_VALUES = 1 << 26  # in a tensor
 
 
 def checked(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -68,8 +68,8 @@ class Tensor:
     dtype: str
     scale: float | list[float] | None = None
     zero_point: int = 0
-    axis: int = 0  # of the scales
-    data: Any = None  # of a constant
+    axis: int = 0  # axis of the scales
+    data: Any = None  # values of a constant
 
     def table(self, name: str, buffer: int) -> Table:
         out: Table = {0: ("vec:i", self.shape), 1: ("b", TYPE_CODES[self.dtype]), 2: ("I", buffer), 3: ("str", name)}
@@ -122,7 +122,7 @@ class Graph:
 
     def operation(self, name: str, code: int, version: int, inputs: list[int], *outputs: Tensor,
                   options: tuple[str, dict[str, Any]] | None = None) -> int:
-        """The first output."""
+        """Adds an operation. Returns the index of its first output."""
         made = [self.add(tensor) for tensor in outputs]
         self.operations.append(Operation(name, code, version, inputs, made, options))
         return made[0]

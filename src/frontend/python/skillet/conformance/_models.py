@@ -1,4 +1,4 @@
-"""The models of a folder, which may hold anything: pipes, devices, loops, files larger than the memory."""
+"""Reads the models of a folder, which may contain anything: pipes, devices, loops, files larger than the memory."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 BLOCK = 1 << 20
-MOST_MODEL = (1 << 31) - 1  # bytes: offsets in the format are of 32 bits
+MOST_MODEL = (1 << 31) - 1  # bytes: the format has 32-bit offsets
 
 
 def opened(path: Path) -> BinaryIO:
-    """A file to read, and no pipe that nobody writes or device without end. OSError: why not."""
+    """Opens a regular file. Raises OSError for anything else, such as a pipe without a writer or an endless device."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -25,7 +25,7 @@ def opened(path: Path) -> BinaryIO:
 
 
 def read_model(path: Path) -> bytes:
-    """OSError: why it cannot be one."""
+    """Reads a model file. Raises OSError with the reason if it cannot be read."""
     with opened(path) as file:
         size = os.fstat(file.fileno()).st_size
         if size > MOST_MODEL:
@@ -34,7 +34,9 @@ def read_model(path: Path) -> bytes:
 
 
 def sha256(files: Iterable[tuple[str, Path]]) -> str:
-    """Of files with their names; empty: of none. Of one that cannot be read, why; of one too large for a model, its size."""
+    """Returns the SHA-256 of files and their names; empty if there are no files.
+
+    A file that cannot be read counts by its error, and one too large for a model by its size."""
     made, is_any = hashlib.sha256(), False
     for name, path in files:
         is_any = True

@@ -17,7 +17,7 @@ MARGINS = {"1111": [(1, 1), (1, 1)], "1010": [(1, 0), (1, 0)], "0101": [(0, 1), 
 
 def moved(b: Build, name: str, code: int, version: int, inputs: list[int], *shapes: tuple[int, ...] | list[int],
           options: tuple[str, dict[str, object]] | None = None, like: int | None = None) -> int:
-    """An operation whose outputs have the quantization of LIKE, or of the first input that is computed."""
+    """Adds an operation whose outputs have the quantization of tensor LIKE, or else of the first computed input."""
     like = like if like is not None else next(one for one in inputs if b.graph.tensors[one].data is None)
     outs: list[Tensor] = [b.like(like, shape) for shape in shapes]
     return b.graph.operation(name, code, version, inputs, *outs, options=options)
@@ -169,7 +169,7 @@ def make_batches(b: Build) -> None:
 # ---- chains --------------------------------------------------------------------------------------------------
 
 def step(b: Build, name: str, x: int, first: int) -> int:
-    """One operation behind X; FIRST is the input of the chain."""
+    """Adds one operation to a chain, after tensor X. FIRST is the input of the chain."""
     batch, height, width, channels = b.shape_of(x)
     if name in ("conv1", "conv3", "conv3s2"):
         return conv(b, x, channels, "k1x1" if name == "conv1" else "k3x3", "s2" if name == "conv3s2" else "s1", "d1", "same")
@@ -190,14 +190,15 @@ def step(b: Build, name: str, x: int, first: int) -> int:
                      options=("ResizeNearestNeighborOptions", {"align_corners": 0, "half_pixel_centers": 0}))
     if name == "fc":
         return dense(b, x, batch * height * width, channels, channels)
-    return unary(b, name, x, b.like(x))  # of the same scale: a step off stays about a step
+    return unary(b, name, x, b.like(x))  # with the same scale: a difference of one step stays about one step
 
 
 STEPS = "conv3 conv1 conv3s2 dw3 dw3s2 maxpool avgpool add concat pad up relu6 hard_swish".split()
 
 
 def chains() -> list[str]:
-    """All pairs, and triples in which each step stands beside each other one somewhere. The first pairs have each step first and last."""
+    """Returns all pairs, and triples in which any two steps are neighbours somewhere.
+    Among the first pairs, each step is first once and last once."""
     count = len(STEPS)
     pairs = [f"{STEPS[i]}+{STEPS[(i + j) % count]}" for j in (5, *range(count)) for i in range(count)]
     triples = [f"{STEPS[i]}+{STEPS[(i * 3 + j * 5) % count]}+{STEPS[j]}" for i in range(count) for j in range(count)]
@@ -215,7 +216,7 @@ def make_chain(b: Build) -> None:
         del b.graph.outputs[:-1]
 
 
-# What keeps a model out of a suite; the runtime has no kernel for it, or what it computes is not defined.
+# Excludes models for which the runtime has no kernel, or whose result is not defined.
 def is_possible(params: dict[str, str]) -> bool:
     op, kind = params["op"], params["type"]
     windows = {key: pair(params[key]) for key in ("size", "k", "s", "d") if key in params}
@@ -240,7 +241,7 @@ MOST_WORK = 1e7  # multiply-accumulates: a simulated chip computes them in a fra
 
 
 def work(params: dict[str, str]) -> float:
-    """An upper bound of the multiply-accumulates, or of the values."""
+    """Returns an upper bound of the number of multiply-accumulates, or of values."""
     height, width = pair(params.get("size", "1x1"))
     kernel = pair(params.get("k", "k1x1"))
     out = int(params.get("o", params.get("m", "1"))) if params["op"] not in ("concat",) else 4

@@ -1,4 +1,4 @@
-"""Graphs as ONNX files: each operation in real numbers between DequantizeLinear and QuantizeLinear, channels first."""
+"""Writes graphs as ONNX files: each operation in real numbers between DequantizeLinear and QuantizeLinear, channels first."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 OPSET, IR_VERSION = 20, 9
 ELEMENT_TYPES = {"float32": 1, "uint8": 2, "int8": 3, "int32": 6, "int64": 7}
-FIRST, BACK = (0, 3, 1, 2), (0, 2, 3, 1)  # channels first, and as a .tflite file has them
-AXIS = {0: 0, 1: 2, 2: 3, 3: 1}  # of four axes, channels last: where it is, channels first
+FIRST, BACK = (0, 3, 1, 2), (0, 2, 3, 1)  # transposes to channels first, and back to the order of .tflite files
+AXIS = {0: 0, 1: 2, 2: 3, 3: 1}  # with four axes: the position of a channels-last axis in channels-first order
 
 
 class NoForm(ValueError):
-    """What of the model this form has not."""
+    """A part of the model that ONNX cannot express."""
 
 
-# ---- protobuf: a message is its fields, each a number and what it holds ---------------------------------------
+# ---- protobuf: a message is a list of fields, each a number and its content -----------------------------------
 
 def varint(value: int) -> bytes:
     out, value = bytearray(), value & (1 << 64) - 1
@@ -99,7 +99,9 @@ class Writer:
         return self.node("DequantizeLinear", [x, self.constant(scales), points], **attributes)
 
     def real(self, index: int, data: Any = None, axis: int = 0) -> str:
-        """The tensor in real numbers. DATA: of a constant, as it is to be; AXIS: of its scales there."""
+        """Adds a tensor in real numbers and returns its name.
+
+        DATA replaces the values of a constant. AXIS is the axis of its scales."""
         one = self.graph.tensors[index]
         if data is None and one.data is not None:
             data = one.data.transpose(FIRST) if one.data.ndim == 4 else one.data
@@ -140,7 +142,7 @@ class Writer:
         return message((1, IR_VERSION), (7, graph), (8, message((1, ""), (2, OPSET))))
 
 
-# ---- operations: each gives the name of its result in real numbers --------------------------------------------
+# ---- operations: each function returns the name of its result in real numbers ---------------------------------
 
 def activated(w: Writer, x: str, options: Attributes) -> str:
     bounds = {0: None, 1: (0.0, None), 2: (-1.0, 1.0), 3: (0.0, 6.0)}[options.get("activation", 0)]
@@ -180,7 +182,7 @@ def conv(w: Writer, operation: Operation, options: Attributes) -> str:
 
 def transpose_conv(w: Writer, operation: Operation, options: Attributes) -> str:
     _, weights, x, *bias = operation.inputs
-    data = w.graph.tensors[weights].data.transpose((3, 0, 1, 2))  # outputs, rows, columns, inputs: inputs first, then outputs
+    data = w.graph.tensors[weights].data.transpose((3, 0, 1, 2))  # outputs, rows, columns, inputs become inputs, outputs, rows, columns
     strides, kernel = (options["stride_h"], options["stride_w"]), data.shape[2:]
     sizes, outs = w.graph.tensors[x].shape[1:3], w.graph.tensors[operation.outputs[0]].shape[1:3]
     pads, more = [], []
@@ -242,7 +244,7 @@ def bounded(low: float, high: float) -> Callable[[Writer, Operation, Attributes]
 
 
 def four(w: Writer, *indices: int) -> None:
-    """What follows the order of the axes has one only where there are four on both sides."""
+    """Raises NoForm unless all tensors have four axes: others have no channels-first order."""
     for index in indices:
         if len(w.graph.tensors[index].shape) != 4:
             raise NoForm("a change of the number of axes")

@@ -1,4 +1,4 @@
-"""The operations: for each, its parameters with their choices (the first one is the usual one), and how a case is made."""
+"""Defines the operations: the parameters of each with their choices (the usual one first), and how to make a case."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Family:
     make: Callable[[Build], None]
     types: list[str]
     choices: dict[str, list[str]]
-    grid: int  # how many cases of the grid
+    grid: int  # number of cases in the grid
 
 
 FAMILIES: dict[str, Family] = {}
@@ -161,7 +161,7 @@ WIDTHS = {"mid": 1.0, "fine": 0.2, "coarse": 6.0}
 
 
 def other_operand(b: Build, x: int) -> int:
-    """"tensor": of the same shape; "pixel": one value for each channel, computed; the others are constants."""
+    """Adds the second operand. "tensor": an input of the same shape; "pixel": an input with one value per channel; others are constants."""
     kind, same_quantization = b["with"], b["op"] in ("maximum", "minimum")
     shape = {"channel": (b.shape[3],), "scalar": (1,), "pixel": (1, 1, 1, b.shape[3])}.get(kind, b.shape)
     tensor = b.like(x, shape) if same_quantization else b.tensor(shape)
@@ -182,7 +182,7 @@ def make_binary(b: Build) -> None:
     b.graph.outputs = [binary(b, b["op"], x, other_operand(b, x))]
 
 
-# name: the operation, its code, its options, and the quantization of its output for types of one byte and of two ("": drawn).
+# name: operation, code, options, and quantization of the output for 8-bit and 16-bit types ("": random).
 CENTRE, LOWEST, HIGHEST = "centre", "lowest", "highest"
 UNARY: dict[str, tuple[str, int, tuple[str, dict[str, float]] | None, tuple[float, str] | None]] = {
     "relu": ("RELU", 19, None, None), "relu6": ("RELU6", 21, None, None), "relun1": ("RELU_N1_TO_1", 20, None, None),

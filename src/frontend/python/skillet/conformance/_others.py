@@ -1,4 +1,4 @@
-"""Operations that compare, choose and order values, and others that few NPUs have: a few cases each."""
+"""Operations that compare, choose and order values, and others that few NPUs support: a few cases each."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def make_relu_0_to_1(b: Build) -> None:
 
 @family("sqrt rsqrt", "i8", grid=40, size=SIZES, c=CHANNELS)
 def make_root(b: Build) -> None:
-    """Of what is not negative."""
+    """The input has no negative values."""
     x = b.input(zero=-128)
     op, code = {"sqrt": ("SQRT", 75), "rsqrt": ("RSQRT", 76)}[b["op"]]
     b.graph.outputs = [b.graph.operation(op, code, 2, [x], b.tensor(b.shape, zero=-128))]
@@ -44,7 +44,7 @@ def make_root(b: Build) -> None:
 
 @family("div", "u8 f32", grid=60, size=SIZES, c=CHANNELS, act="none relu relu6", zp="mid sym", **{"with": "const scalar"})
 def make_division(b: Build) -> None:
-    """By small constants that are not zero: the runtime's kernel is wrong where quotients are very small."""
+    """Divides by small nonzero constants: the runtime's kernel is wrong for very small quotients."""
     x, divisor = b.input(), b.tensor(b.shape if b["with"] == "const" else (1,), zero=0)
     divisor.data = abs(b.values(divisor.shape, divisor.dtype)) % 8 + 1
     b.graph.outputs = [b.graph.operation("DIV", 42, 2, [x, b.graph.add(divisor)], b.tensor(b.shape, 0.02),
@@ -60,7 +60,7 @@ def make_arg_min(b: Build) -> None:
 
 @family("split_v", grid=60, size=SIZES, c=CHANNELS, axis="3 1 2", zp="mid low high sym")
 def make_uneven_split(b: Build) -> None:
-    """Three parts, the second one larger by one, the last one by two."""
+    """Splits into three parts. The second is larger by one, the last by two."""
     axis, parts = b.number("axis"), []
     for more in range(3):
         parts.append([size + more * (at == axis) for at, size in enumerate(b.shape)])
@@ -78,7 +78,7 @@ def make_reverse(b: Build) -> None:
 
 @family("gather_nd", grid=40, size=SIZES, c=CHANNELS)
 def make_gather_nd(b: Build) -> None:
-    """Rows in another order, the last one twice."""
+    """Gathers the rows in reverse order, the last one twice."""
     rows = [*range(b.shape[1])[::-1], b.shape[1] - 1]
     b.graph.outputs = [moved(b, "GATHER_ND", 107, 3, [b.input(), b.graph.constant([[0, row] for row in rows])], (len(rows), *b.shape[2:]))]
 
@@ -91,7 +91,7 @@ def make_broadcast(b: Build) -> None:
 
 @family("topk", grid=40, size=SIZES, c="16 3 17 33")
 def make_topk(b: Build) -> None:
-    """Values alone: who is first of equals is not defined everywhere."""
+    """Compares values only: the order of equal values is not defined everywhere."""
     x, shape = b.input(), (*b.shape[:3], 3)
     b.graph.outputs = [b.graph.operation("TOPK_V2", 48, 2, [x, b.graph.constant(3)], b.like(x, shape), Tensor(shape, "int32"))]
 

@@ -1,4 +1,4 @@
-"""A page of a run: scores, maps of sizes by channels, failures with pictures of where outputs differ. Needs no network."""
+"""Writes a run as an HTML page: scores, maps of sizes by channels, failures with pictures of their differences. It loads nothing from a network."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def colour(results: list[Result]) -> str:
 
 
 def chart(op: str, results: list[Result]) -> str:
-    """Rows: the longer side of the image. Columns: channels."""
+    """Draws a map of results. Rows: the longer side of the image. Columns: channels."""
     groups: dict[tuple[int, int], list[Result]] = defaultdict(list)
     for one in results:
         with contextlib.suppress(BadName):
@@ -57,7 +57,7 @@ def chart(op: str, results: list[Result]) -> str:
 
 
 def picture(rows: list[list[float]]) -> str:
-    """Rows by columns of one output; darker is farther off."""
+    """Draws the differences of one output by row and column. Darker means a larger difference."""
     most = max((value for row in rows for value in row), default=0) or 1
     size = max(2, min(10, 320 // max(1, len(rows), len(rows[0]) if rows else 1)))
     out = [f'<svg width="{size * len(rows[0])}" height="{size * len(rows)}" role="img" aria-label="where it differs" style="background:#eef1f5">']

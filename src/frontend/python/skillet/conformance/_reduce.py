@@ -1,4 +1,4 @@
-"""A failing case made minimal: parameter by parameter, as long as it fails in the same way."""
+"""Reduces a failing case: simplifies one parameter after the other while it still fails in the same way."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
     from skillet.conformance._targets import Target
 
 ROUNDS = 8
-GROUP = 8  # cases of a process; where its end is what fails, it has one case as often
-# The operation alone that a step of a chain is.
+GROUP = 8  # cases in a process. A case that fails at the end of its process is run as often
+# The single operation that corresponds to a step of a chain.
 ALONE = {"conv3": "conv2d k=k3x3", "conv1": "conv2d k=k1x1", "conv3s2": "conv2d k=k3x3 s=s2", "dw3": "depthwise k=k3x3", "dw3s2": "depthwise k=k3x3 s=s2",
          "maxpool": "max_pool k=k2x2 pad=same", "avgpool": "average_pool k=k2x2 pad=same", "add": "add", "concat": "concat", "pad": "pad margins=1111",
          "up": "resize_nearest to=x2", "relu6": "relu6", "hard_swish": "hard_swish"}
 
 
 def smaller(value: int) -> list[int]:
-    """Smallest first."""
+    """Returns smaller values, the smallest first."""
     return [one for one in (1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 24, 31, 32, 33, 48, 63, 64, 65, 96) if one < value]
 
 
 def candidates(params: dict[str, str], key: str) -> list[dict[str, str]]:
-    """Simpler cases by this parameter alone, the simplest first."""
+    """Returns cases with a simpler value of this parameter, the simplest first."""
     value = params[key]
     if key == "size":
         height, width = pair(value)
@@ -50,7 +50,7 @@ def candidates(params: dict[str, str], key: str) -> list[dict[str, str]]:
 
 
 def shorter(params: dict[str, str]) -> list[dict[str, str]]:
-    """Single operations of a chain, then chains of fewer."""
+    """Returns the single operations of a chain, then shorter chains."""
     steps, out = params["ops"].split("+"), []
     for one in dict.fromkeys(steps):
         op, *words = ALONE[one].split()
@@ -66,7 +66,7 @@ def shorter(params: dict[str, str]) -> list[dict[str, str]]:
 class Reducer:
     def __init__(self, target: Target, jobs: int, timeout: float, tolerance: dict[str, float]) -> None:
         self._target, self._jobs, self._timeout, self._tolerance = target, jobs, timeout, tolerance
-        self.first: Result | None = None  # of the case itself
+        self.first: Result | None = None  # result of the original case
         self._is_end = False
 
     def results(self, names: list[str]) -> dict[str, Result]:
@@ -76,7 +76,7 @@ class Reducer:
         return {name: out[END + name] for name in names if END + name in out} if self._is_end else out
 
     def reduce(self, name: str, say: Callable[[str], None]) -> tuple[str, Result] | None:
-        """The smallest case found, and its result; None where NAME does not fail now."""
+        """Returns the smallest case found and its result, or None if NAME does not fail now."""
         self._is_end, name = name.startswith(END), name.removeprefix(END)
         best = self.first = self.results([name]).get(name)
         if best is None or best.status not in ("Fail", "Crash", "Timeout"):
@@ -96,7 +96,7 @@ class Reducer:
         return name_of(params), best
 
     def _simplest(self, tried: list[dict[str, str]], status: str) -> tuple[dict[str, str], Result] | None:
-        """The first of them that fails in the same way; a few at a time."""
+        """Returns the first of TRIED that fails with STATUS. Runs a few at a time."""
         possible = {name_of(one): one for one in tried if is_possible(one) and is_makeable(name_of(one))}
         names, count = list(possible), self._jobs
         while names:

@@ -1,4 +1,4 @@
-"""Runs cases in child processes: starts, reads, times out, tries again. One thread; a child has a group of cases."""
+"""Runs cases in child processes: starts them, reads results, applies timeouts and retries. One thread; each child has a group of cases."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ if TYPE_CHECKING:
 GROUP = 25
 DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 TICK_SECONDS = 0.05
-USE_SECONDS = 0.25  # between two looks at what a child uses
-END_PATIENCE_SECONDS = 10.0  # for the end of a process, the first time
+USE_SECONDS = 0.25  # between two checks of a child's processes and memory
+END_PATIENCE_SECONDS = 10.0  # for the end of a process, until one exceeds it
 MOST_HEAD, MOST_MESSAGE = 1 << 20, 1 << 31
 MOST_SECONDS = 1e9
-MOST_WORDS = 2000  # bytes that a child prints: kept of the first ones, and of the last ones
-MOST_TOLD = 500  # characters of these that an error has
-END = "process-end/"  # names of rows that are no case
+MOST_WORDS = 2000  # bytes of a child's output that are kept of its beginning, and of its end
+MOST_TOLD = 500  # characters of them in an error
+END = "process-end/"  # begins names of rows that are not cases
 LISTED_IN_SKIPS = "listed in --skips"  # a reason
 COLOR = re.compile(r"\x1b\[[\d;]*m")
-STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # end a run so that --continue goes on
-HOPELESS = 10  # children in a row that ended before their first case
+STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # signals that end a run so that --continue can resume it
+HOPELESS = 10  # so many children in a row that end before their first case end the run
 
 
 @dataclass
@@ -54,15 +54,15 @@ class Result:
     status: str
     seconds: float = 0.0
     reason: str = ""
-    taken: bool | None = None  # by the target; None: nobody can tell
+    taken: bool | None = None  # whether the target took the case; None: unknown
     largest: float = 0.0
     off: int = 0
     values: int = 0
     picture: list[list[float]] | None = None
-    first: str = ""  # the status of the first try, where there was another one
+    first: str = ""  # the status of the first try, if there was a second
 
     def __post_init__(self) -> None:
-        """A target's words may not steer a terminal, or cut a line of a report."""
+        """Removes characters from the reason that would control a terminal or split a line of a report."""
         self.reason = printable(self.reason)
 
 
@@ -73,24 +73,24 @@ class Stopped(Exception):
 @dataclass
 class Slot:
     process: int
-    results: int  # our ends of the pipes
+    results: int  # the parent's ends of the pipes
     words: int
     cases: list[tuple[int, Case]]
     deadline: float
-    scratch: str  # its folder for temporary files
+    scratch: str  # the child's folder for temporary files
     buffer: bytearray = field(default_factory=bytearray)
     first: bytes = b""
-    said: bytes = b""  # the last ones
+    said: bytes = b""  # the last bytes
     said_bytes: int = 0
-    current: int = -1  # the case that it is at
+    current: int = -1  # index of the running case
     stage: str = "starting"
-    misuse: str = ""  # why it was ended
-    next_look: float = 0.0  # at what it uses
-    changed: str = ""  # what it left changed in its process
-    changed_by: int = -1  # the first case after which it was; -1: nobody can tell
+    misuse: str = ""  # why it was killed
+    next_look: float = 0.0  # time of the next check of processes and memory
+    changed: str = ""  # what changed in its process
+    changed_by: int = -1  # index of the first case after which it had changed; -1: unknown
     began_any: bool = False
-    has_loaded: bool = False  # the target: from here on it may forge messages
-    status: int | None = None  # of waitpid()
+    has_loaded: bool = False  # the target is loaded: messages may be forged from here on
+    status: int | None = None  # from waitpid()
     done: set[int] = field(default_factory=set)
 
     def hear(self, data: bytes) -> None:
@@ -104,7 +104,9 @@ class Slot:
 
 
 class Runner:
-    """TELL gets each result once; a failure that RETRY wants is run once more, alone in its process, before."""
+    """Runs cases on a target.
+
+    TELL gets each result once. Before that, a failure that RETRY selects is run once more, in a process of its own."""
 
     def __init__(self, target: Target, tell: Callable[[Result], None], jobs: int = 2, timeout: float = 60, tolerance: dict[str, float] | None = None,
                  retry: Callable[[Result], bool] = lambda result: False, group: int = GROUP) -> None:
@@ -112,19 +114,19 @@ class Runner:
         self._tolerance, self._retry, self._group = tolerance or {}, retry, group
         self._queue: deque[list[tuple[int, Case]]] = deque()
         self._expected: dict[int, list[Any]] = {}
-        self._hints: dict[int, dict[str, Any]] = {}  # for the judge
+        self._hints: dict[int, dict[str, Any]] = {}  # for the comparison
         self._cases: dict[int, Case] = {}
         self._tried: dict[int, Result] = {}
         self._slots: list[Slot] = []
         self._others: set[int] = set()
         self._folder = ""  # for temporary files
         self._selector = selectors.DefaultSelector()
-        self.said = ""  # what a child printed
-        self.warned = ""  # that the target does not know an option
+        self.said = ""  # output of a child
+        self.warned = ""  # the target's message about an unknown option
         self._hopeless, self._has_begun, self._end_patience = 0, False, END_PATIENCE_SECONDS
 
     def run(self, cases: Iterable[Case]) -> None:
-        """Unusable: the target cannot be loaded at all. Stopped: it ends before any case, again and again."""
+        """Runs the cases. Raises Unusable if the target cannot be loaded, and Stopped if children repeatedly end before any case."""
         adopt()
         guard = None
         try:
@@ -148,7 +150,7 @@ class Runner:
                     self._start(self._queue.popleft())
                 self._turn()
         except (Stopped, KeyboardInterrupt):
-            for result in self._tried.values():  # there will be no second try
+            for result in self._tried.values():  # they are not tried again
                 self._tell(result)
             raise
         finally:
@@ -176,7 +178,7 @@ class Runner:
         self._slots.append(slot)
 
     def _become(self, cases: list[tuple[int, Case]], results: int, words: int, scratch: str, mask: set[Any]) -> None:
-        """In the child. Of our files it keeps the pipes alone: not the lists of results, nor the lock of the folder."""
+        """Runs the cases, in the child. It closes all inherited files except the pipes, such as the lists of results and the folder's lock."""
         try:
             os.setsid()
             ctypes.CDLL(None).prctl(DIE_WITH_PARENT, signal.SIGKILL)
@@ -224,12 +226,12 @@ class Runner:
             self._kill(slot)
 
     def _receive(self, slot: Slot) -> bool:
-        """Whether there was something to read."""
+        """Reads messages of a child. Returns whether there was data."""
         data = read(slot.results)
         if data is None:
             return False
         if not data:
-            with contextlib.suppress(KeyError):  # _read_others() was here first
+            with contextlib.suppress(KeyError):  # _read_others() may have done so already
                 self._selector.unregister(slot.results)
             return False
         slot.buffer += data
@@ -239,13 +241,13 @@ class Runner:
         return True
 
     def _read_others(self, slot: Slot) -> None:
-        """What the other children have written until now."""
+        """Reads what the other children have written so far."""
         others = {key.fd: key.data for key in self._selector.get_map().values() if key.data is not slot and key.fd == key.data.results}
         while any([self._receive(other) for other in others.values() if other.results in self._selector.get_map()]):
             pass
 
     def _message(self, slot: Slot) -> tuple[dict[str, Any], list[Any]] | None:
-        """The next whole one."""
+        """Returns the next complete message, or None."""
         buffer = slot.buffer
         if len(buffer) < 4:
             return None
@@ -268,7 +270,7 @@ class Runner:
                 arrays.append(np.frombuffer(bytes(buffer[at:at + size]), dtype).reshape(shape))
                 at += size
             check(head, slot)
-        except (ValueError, KeyError, TypeError, OverflowError, RecursionError, SyntaxError):  # the last one: of np.dtype()
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError, SyntaxError):  # np.dtype() raises SyntaxError
             slot.hear(b"\n(it wrote over the pipe of its results)")
             self._kill(slot)
             buffer.clear()
@@ -279,7 +281,7 @@ class Runner:
     def _take(self, slot: Slot, head: dict[str, Any], arrays: list[Any]) -> None:
         kind, index = head["kind"], head["index"]
         if kind == "unusable":
-            self._read_others(slot)  # one may have begun, and lost the device
+            self._read_others(slot)  # another child may have begun a case and lost the device
             if not self._has_begun:
                 slot.hear(read(slot.words) or b"")
                 said = told(slot.words_kept)
@@ -333,7 +335,7 @@ class Runner:
                 result.status, result.reason = FLAKE, f"{first.status} at first: {first.reason}"
         elif self._retry(result):
             self._tried[index] = result
-            self._queue.appendleft([(index, case)])  # soon: a run that is killed loses few
+            self._queue.appendleft([(index, case)])  # soon, so that a killed run loses few of them
             return
         self._expected.pop(index, None)
         self._tell(result)
@@ -347,7 +349,7 @@ class Runner:
             process, status = os.waitpid(slot.process, os.WNOHANG)
             if process == slot.process:
                 slot.status = status
-                while self._is_open(slot.results) and (data := read(slot.results)):  # what it said before it ended
+                while self._is_open(slot.results) and (data := read(slot.results)):  # what it wrote before it ended
                     slot.buffer += data
                 while (message := self._message(slot)) is not None:
                     self._take(slot, *message)
@@ -362,8 +364,8 @@ class Runner:
         return descriptor in self._selector.get_map()
 
     def _finish(self, slot: Slot, is_late: bool = False) -> None:
-        """The rows of what it did not get to; the rest goes to another child."""
-        self._kill(slot)  # what it forked off
+        """Records the results of a child that has ended, and queues its remaining cases for another child."""
+        self._kill(slot)  # kills processes that it forked off
         while self._is_open(slot.words) and (data := read(slot.words)):
             slot.hear(data)
         self.said = self.said or told(slot.words_kept)
@@ -375,10 +377,10 @@ class Runner:
             self._settle_rest(slot, is_late)
 
     def _settle_end(self, slot: Slot, is_late: bool) -> None:
-        """All its cases are done; a process that does not end well is a row of its own."""
+        """Adds a row for a process whose cases are all done but which did not end well."""
         if is_late and not slot.misuse:
             reason = f"at the end of the process: still running after {min(self._timeout, self._end_patience):g} s"
-            self._end_patience = 1.0  # each child will be as late
+            self._end_patience = 1.0  # each further child will probably be as late
         elif slot.status != 0:
             reason = f"at the end of the process: {slot.misuse or how_it_ended(slot.status or 0)}"
         elif slot.changed:
@@ -390,7 +392,7 @@ class Runner:
         self._tell(Result(f"{END}{case.name}", status, 0, reason, True))
 
     def _settle_rest(self, slot: Slot, is_late: bool) -> None:
-        """The case that it was at, or the first one; another child goes on with the others."""
+        """Records a failure of the running case, or of the first remaining one, and queues the others for another child."""
         reason = slot.misuse or (f"no answer for {self._timeout:g} s" if is_late else how_it_ended(slot.status or 0))
         last = last_line(slot.said)
         reason = f"{reason}, while {slot.stage}" + (f"; it printed: {last}" if last else "")
@@ -433,7 +435,7 @@ class Runner:
 
 
 def started(make: Callable[[], Any]) -> Any:
-    """Stopped: there is no place for temporary files."""
+    """Returns MAKE(). Raises Stopped if there is no space for temporary files."""
     try:
         return make()
     except OSError as error:
@@ -442,7 +444,8 @@ def started(make: Callable[[], Any]) -> Any:
 
 @contextlib.contextmanager
 def stops_wait() -> Iterator[set[Any]]:
-    """Whole, or not at all: a signal that ends the run waits. Gives the mask as it was. Handlers wait, too: another thread (of NumPy) may get the signal."""
+    """Delays the signals that end a run while the block runs. Yields the previous signal mask.
+    Handlers are replaced too, because another thread (of NumPy) may receive the signal."""
     held: list[int] = []
     is_main = threading.current_thread() is threading.main_thread()
     handlers = {number: handler for number in STOPS if callable(handler := signal.getsignal(number))} if is_main else {}
@@ -460,7 +463,7 @@ def stops_wait() -> Iterator[set[Any]]:
 
 
 def check(head: dict[str, Any], slot: Slot) -> None:
-    """ValueError, KeyError, TypeError: our child does not say that at this point."""
+    """Checks a message of a child. Raises ValueError, KeyError or TypeError if the child would not send it at this point."""
     kind, index = head["kind"], head["index"]
     is_of_case = kind in ("expect", "expected", "refused", "begin", "left", "failed", "crashed", "done")
     if type(index) is not int or (is_of_case or index != -1) and index not in [number for number, _ in slot.cases]:
@@ -477,7 +480,7 @@ def check(head: dict[str, Any], slot: Slot) -> None:
 
 
 def read(descriptor: int) -> bytes | None:
-    """Nothing: the other end is closed. None: not now."""
+    """Reads available bytes. Empty: the other end is closed. None: no data now."""
     try:
         return os.read(descriptor, 1 << 20)
     except BlockingIOError:
@@ -492,7 +495,7 @@ def how_it_ended(status: int) -> str:
 
 
 def told(said: bytes) -> str:
-    """The lines that a target printed, in one; without the runtime's."""
+    """Joins the lines that a target printed to one line, without the runtime's own lines."""
     lines = [printable(line).strip() for line in said.decode(errors="replace").splitlines()]
     text = "; ".join(dict.fromkeys(line for line in lines if line and not line.startswith("INFO: ")))
     half = (MOST_TOLD - 5) // 2
@@ -500,7 +503,7 @@ def told(said: bytes) -> str:
 
 
 def option_lines(said: bytes) -> str:
-    """Where a target says that it does not know an option and goes on."""
+    """Returns the line in which a target reports an unknown option, or ""."""
     lines = [printable(line).strip() for line in said.decode(errors="replace").splitlines()]
     return next((line[:MOST_TOLD] for line in lines if "unknown option" in line.lower()), "")
 
@@ -511,5 +514,5 @@ def last_line(said: bytes) -> str:
 
 
 def printable(text: str) -> str:
-    """Without what a terminal takes as a command."""
+    """Removes what a terminal would interpret as a command."""
     return "".join(one if one.isprintable() else " " if one.isspace() else "" for one in COLOR.sub("", text))

@@ -1,4 +1,4 @@
-"""Scores by operation, and in which values of its parameters the failures are."""
+"""Scores by operation, and the parameter values at which failures occur."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from skillet.conformance._run import END, LISTED_IN_SKIPS, Result
 if TYPE_CHECKING:
     from typing import Any
 
-LIKELY = 0.5  # least share of failures, of a feature that is said
+LIKELY = 0.5  # least share of the failures that a reported feature must have
 MOST_FEATURES = 3
-PAIR_GAIN = 0.05  # that two features together must tell better than each
+PAIR_GAIN = 0.05  # by which a pair of features must separate failures better than each alone
 ALL = "all"
 NOTHING_RAN = ("no operation of any case was computed by {}: nothing was tested. The options may name no device, or leave all to the CPU "
                "(Skillet's delegate: --option partition=all)")
@@ -30,12 +30,12 @@ class Score:
     cases: int
     counts: dict[str, int]
     largest: float
-    off: float  # share of the values that differ at all
+    off: float  # share of values that differ at all
     breaks: list[str]
 
     @property
     def computed(self) -> int:
-        """Cases that the target computed, or should have."""
+        """Number of cases that the target computed, or should have."""
         return self.cases - self.counts.get(SKIP, 0)
 
     def row(self) -> dict[str, Any]:
@@ -44,7 +44,7 @@ class Score:
 
 
 def features(name: str) -> set[str]:
-    """What one may say of a case: its parameters, and what drivers trip over."""
+    """Returns the features of a case: its parameters, and properties that often cause faults in drivers."""
     try:
         params = parse(name)
     except BadName:
@@ -63,7 +63,7 @@ def features(name: str) -> set[str]:
 
 
 def breaks(results: list[Result]) -> list[str]:
-    """The features that best tell failures from others, as text."""
+    """Describes the features that best separate failures from other cases."""
     bad = [features(one.name) for one in results if one.status in (*BAD, EXPECTED)]
     good = [features(one.name) for one in results if one.status in (PASS, FLAKE)]
     if not bad or not good:
@@ -82,12 +82,12 @@ def breaks(results: list[Result]) -> list[str]:
 
 
 def quality(in_bad: int, in_good: int, bad: int) -> float:
-    """How well a property tells failures from others: 1 where all that have it fail, and no others."""
+    """Rates how well a property separates failures from other cases: 1 if exactly the failures have it."""
     return 2 * in_bad / (in_bad + in_good + bad)
 
 
 def by_property(results: list[Result]) -> list[tuple[str, int, int]]:
-    """Property of cases, how many with it were computed, how many of them fail: those that fail most often first."""
+    """Returns each property with the numbers of computed and of failing cases that have it, highest failure rate first."""
     computed: Counter[str] = Counter()
     bad: Counter[str] = Counter()
     for one in results:
@@ -98,7 +98,7 @@ def by_property(results: list[Result]) -> list[tuple[str, int, int]]:
 
 
 def property_table(results: list[Result], most: int) -> str:
-    """For a terminal; empty where nothing fails."""
+    """Returns a table for a terminal; empty if nothing fails."""
     rows = [f"{bad:6} of {computed:<6} {100 * bad / computed:5.1f} %  {what}" for what, computed, bad in by_property(results)[:most]]
     return "\n".join(["failing, of the cases with this property:", *rows, ""]) if rows else ""
 
@@ -131,7 +131,7 @@ def cells(one: Score) -> list[str]:
 
 
 def table(rows: list[Score]) -> str:
-    """For a terminal."""
+    """Returns a table for a terminal."""
     lines = [list(COLUMNS), *(cells(one) for one in rows)]
     widths = [max(len(line[at]) for line in lines) for at in range(len(COLUMNS))]
     return "\n".join("  ".join(word.ljust(width) if at in (0, len(widths) - 1) else word.rjust(width)
@@ -155,12 +155,12 @@ def is_fine(results: list[Result]) -> bool:
 
 
 def took_any(results: list[Result]) -> bool:
-    """Whether the target computed any case, as far as anybody can tell."""
+    """Returns whether the target computed any case, as far as is known."""
     return any(one.taken is not False and one.status != SKIP and not one.name.startswith(END) for one in results)
 
 
 def nothing_ran(results: list[Result], target: str, suite: str, said: str) -> str:
-    """Why took_any() is false. SAID: what the target printed."""
+    """Explains why took_any() is false. SAID: the target's output."""
     cases = [one for one in results if not one.name.startswith(END)]
     if not cases:
         return "nothing was tested: this part of the suite has no case"

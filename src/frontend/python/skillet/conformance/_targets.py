@@ -1,4 +1,4 @@
-"""What computes a model: the reference kernels, a delegate, a device, a command. Each runs in a child process (_child.py)."""
+"""The targets that compute a model: reference kernels, a delegate, a device, a command. Each runs in a child process (_child.py)."""
 
 from __future__ import annotations
 
@@ -35,25 +35,25 @@ if TYPE_CHECKING:
     Run = Callable[[list[Any]], list[Any]]
 
 RUNTIMES = (("ai_edge_litert.interpreter", "ai-edge-litert"), ("tflite_runtime.interpreter", "tflite-runtime"))
-# Operations of int8 whose reference kernels are wrong: -1 for any input (ai-edge-litert 2.3.0). The runtime's default kernels are right.
+# int8 operations whose reference kernels return -1 for any input (ai-edge-litert 2.3.0). The runtime's default kernels are right.
 WRONG_REFERENCE = ("sum",)
-NOT_TAKEN = 77  # the exit code of a command that does not take the model
+NOT_TAKEN = 77  # exit code of a command that does not support the model
 SMALL_CASE = "relu/u8/8x8/c16"
-LINE_BYTES = 64  # tensors begin at multiples
-MOST_WORDS = 300  # characters of a command's errors
-LEAST_PATIENCE_SECONDS = 1  # for a pipe whose other ends are closed
-MOST_OUTPUT, MOST_TIMES = 64 << 20, 16  # what a command writes: so many bytes, and so many times the model's outputs
-MOST_KEPT, MOST_SAID = 1 << 16, 64 << 20  # bytes that a process prints: kept (the last ones), and allowed
+LINE_BYTES = 64  # alignment of tensors
+MOST_WORDS = 300  # characters of a command's error output in a message
+LEAST_PATIENCE_SECONDS = 1  # for a pipe whose other ends should be closed
+MOST_OUTPUT, MOST_TIMES = 64 << 20, 16  # limits of a command's output: bytes, plus a multiple of the model's outputs
+MOST_KEPT, MOST_SAID = 1 << 16, 64 << 20  # bytes of a process's error output: kept (the last ones), and allowed
 
 
 class Unusable(Exception):
-    """The target as a whole: no case can run."""
+    """The target itself does not work: no case can run."""
 
 
 @dataclass(frozen=True)
 class Loaded:
     run: Run
-    taken: int | None  # operations that the target computes itself; None: nobody can tell
+    taken: int | None  # number of operations that the target computes; None: unknown
     operations: int | None
 
 
@@ -70,7 +70,7 @@ class Target:
 
 
 def runtime() -> Any:
-    """The module of the newest runtime that is installed, or None."""
+    """Returns the module of the first installed runtime in RUNTIMES, or None."""
     for module, _ in RUNTIMES:
         try:
             return importlib.import_module(module)
@@ -88,7 +88,7 @@ def runtime_name() -> str:
 
 
 class Reference:
-    """TensorFlow Lite's reference kernels; Skillet's CPU kernels where there is no runtime."""
+    """TensorFlow Lite's reference kernels, or Skillet's CPU kernels if no runtime is installed."""
 
     def __init__(self) -> None:
         self._runtime = runtime()
@@ -113,7 +113,7 @@ def interpreter(module: Any, model: bytes, resolver: str, delegate: Any = None) 
 
 
 def behind_outputs(host: Any) -> list[bytes]:
-    """The rest of the 64 bytes in which an output ends: TensorFlow Lite leaves them free."""
+    """Returns the bytes between each output's end and the next multiple of 64, which TensorFlow Lite leaves unused."""
     out = []
     for detail in host.get_output_details():
         array = host.tensor(detail["index"])()
@@ -143,7 +143,7 @@ def run_interpreter(host: Any, inputs: list[Any]) -> list[Any]:
 
 
 def delegated(host: Any, plain: Any) -> tuple[int | None, int | None]:
-    """How many operations of the model a delegate took, and how many there are."""
+    """Returns how many operations of the model the delegate took, and how many the model has."""
     if not hasattr(host, "_get_ops_details"):
         return None, None
     count, graph = len(plain._get_ops_details()), host._get_ops_details()
@@ -161,7 +161,7 @@ def delegated(host: Any, plain: Any) -> tuple[int | None, int | None]:
 
 
 def opened(target: Target) -> Callable[[bytes], Loaded]:
-    """A function that loads models. Unusable: with the reason."""
+    """Returns a function that loads models on the target. Raises Unusable with the reason."""
     return {"delegate": opened_delegate, "onnx-ep": opened_provider, "kernels": opened_kernels, "device": opened_device, "command": opened_command}[target.kind](target)
 
 
@@ -179,7 +179,7 @@ def opened_delegate(target: Target) -> Callable[[bytes], Loaded]:
     def load(model: bytes) -> Loaded:
         host = interpreter(module, model, "BUILTIN_REF", delegate)
         taken, count = delegated(host, interpreter(module, model, "BUILTIN_REF"))
-        # Where the runtime computes too, or between parts, other tensors may have had the bytes behind an output.
+        # If the runtime computes other operations, their tensors may have used the bytes behind an output.
         is_alone = count is not None and taken == count and len(host._get_ops_details()) == count + 1
         return Loaded(lambda inputs: (run_guarded if is_alone else run_interpreter)(host, inputs), taken, count)
     return load
@@ -190,7 +190,7 @@ def silent(*_: object) -> None:
 
 
 def opened_kernels(target: Target) -> Callable[[bytes], Loaded]:
-    """"xnnpack": the runtime with its default delegate, which takes what it likes; "optimized": its own fast kernels."""
+    """Opens kernels of the runtime. "xnnpack": with its default delegate; "optimized": its fast kernels alone."""
     module = needed_runtime()
     resolver = {"xnnpack": "AUTO", "optimized": "BUILTIN_WITHOUT_DEFAULT_DELEGATES"}[target.name]
 
@@ -219,14 +219,14 @@ def opened_device(target: Target) -> Callable[[bytes], Loaded]:
     try:
         if target.name != "cpu" and all(one.device != target.name for one in skillet.devices()):
             skillet.Device(target.name).close()
-        skillet.Session(build(SMALL_CASE).graph.file(), "cpu", **target.options).close()  # the options
+        skillet.Session(build(SMALL_CASE).graph.file(), "cpu", **target.options).close()  # checks the options
     except (skillet.Error, TypeError) as error:
         raise Unusable(f"{target.name}: {error}") from error
     return load
 
 
 def opened_provider(target: Target) -> Callable[[bytes], Loaded]:
-    """An execution provider of ONNX Runtime: a plug-in library, or one that the runtime has, by its name. Models are ONNX files."""
+    """Opens an execution provider of ONNX Runtime: the path of a plug-in library, or the name of a built-in provider. Models are ONNX files."""
     try:
         onnxruntime = importlib.import_module("onnxruntime")
     except ImportError:
@@ -236,7 +236,7 @@ def opened_provider(target: Target) -> Callable[[bytes], Loaded]:
         try:
             known = {one.ep_name for one in onnxruntime.get_ep_devices()}
             onnxruntime.register_execution_provider_library("tested", target.name)
-        except Exception as error:  # of the runtime: its kinds are not stated
+        except Exception as error:  # the runtime does not document which exceptions it raises
             raise Unusable(f"{target.name}: the provider cannot be registered: {error}") from error
         devices = [one for one in onnxruntime.get_ep_devices() if one.ep_name not in known]
     elif target.name not in onnxruntime.get_available_providers():
@@ -247,7 +247,7 @@ def opened_provider(target: Target) -> Callable[[bytes], Loaded]:
 
     def load(model: bytes) -> Loaded:
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads, options.log_severity_level = 1, 2  # a provider may say why it takes nothing
+        options.intra_op_num_threads, options.log_severity_level = 1, 2  # level 2 lets a provider report why it takes nothing
         folder = tempfile.TemporaryDirectory(prefix="conformance-")
         options.enable_profiling, options.profile_file_prefix = True, str(Path(folder.name) / "run")
         if devices:
@@ -259,7 +259,7 @@ def opened_provider(target: Target) -> Callable[[bytes], Loaded]:
             nonlocal is_told
             fed = {one.name: np.ascontiguousarray(value.transpose(FIRST)) if value.ndim == 4 else value for one, value in zip(made.get_inputs(), inputs)}
             outputs = made.run(None, fed)
-            if not is_told:  # the profile says which provider ran a node
+            if not is_told:  # the profile names the provider of each node
                 is_told, events = True, json.loads(Path(made.end_profiling()).read_text(encoding="utf-8"))
                 folder.cleanup()
                 if all(event.get("args", {}).get("provider") != name for event in events):
@@ -270,7 +270,7 @@ def opened_provider(target: Target) -> Callable[[bytes], Loaded]:
 
 
 def command_words(text: str) -> list[str]:
-    """Unusable: it cannot begin, with the reason."""
+    """Splits the command line. Raises Unusable with the reason if it cannot be started."""
     try:
         words = shlex.split(text)
         first = [word.format(model="", inputs="", outputs="") for word in words][0]
@@ -286,7 +286,7 @@ def command_words(text: str) -> list[str]:
 
 
 def opened_command(target: Target) -> Callable[[bytes], Loaded]:
-    """Files: the model, the inputs and the outputs, the latter as .npz by the tensors' names or in order."""
+    """Opens a command that works on files: the model, .npz inputs, and .npz outputs by the tensors' names or in order."""
     template = command_words(target.name)
 
     def load(model: bytes) -> Loaded:
@@ -298,7 +298,7 @@ def opened_command(target: Target) -> Callable[[bytes], Loaded]:
             given = write_given(places, model, {detail["name"]: value for detail, value in zip(plain.get_input_details(), inputs)})
             code, said = ended_command([word.format(**places) for word in template])
             if code == NOT_TAKEN:
-                os.write(2, said)  # why
+                os.write(2, said)  # the command's reason
                 raise Left
             if code < 0:
                 raise Crashed(f"the command ended with signal {-code}" + (f": a file may have {MOST_FILE} bytes" if -code == signal.SIGXFSZ else ""))
@@ -313,7 +313,7 @@ def opened_command(target: Target) -> Callable[[bytes], Loaded]:
 
 
 def write_given(places: dict[str, str], model: bytes, inputs: dict[str, Any]) -> dict[str, bytes]:
-    """The files that a command reads. FullDisk: it has nothing to do with the command."""
+    """Writes the files that the command reads. Raises FullDisk if there is no space, which is not the command's fault."""
     file = io.BytesIO()
     np.savez(file, **inputs)
     given = {"model": model, "inputs": file.getvalue()}
@@ -333,7 +333,7 @@ def is_file_with(path: Path, content: bytes) -> bool:
 
 
 def read_outputs(path: Path, details: list[Any]) -> list[Any]:
-    """By the tensors' names, or in order. What a command writes may be of any size and kind."""
+    """Reads outputs by the tensors' names, or in order. The file is untrusted: its arrays may have any size and type."""
     try:
         with opened_file(path) as file, zipfile.ZipFile(file) as archive:
             total = sum(one.file_size for one in archive.infolist())
@@ -354,7 +354,9 @@ def read_outputs(path: Path, details: list[Any]) -> list[Any]:
 
 
 def ended_command(words: list[str]) -> tuple[int, bytes]:
-    """Its exit code, and the last of what it wrote to its standard error. A process that it left in the background is ended, not waited for."""
+    """Runs the command. Returns its exit code and the end of its error output.
+
+    Kills processes that it leaves in the background instead of waiting for them."""
     process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
     said, total = bytearray(), 0
 
@@ -369,7 +371,7 @@ def ended_command(words: list[str]) -> tuple[int, bytes]:
     thread = threading.Thread(target=hear, daemon=True)
     thread.start()
     code = process.wait()
-    end_children()  # only then all ends of the pipe are closed
+    end_children()  # only now all ends of the pipe are closed
     thread.join(LEAST_PATIENCE_SECONDS)
     if not thread.is_alive():
         process.stderr.close()  # type: ignore[union-attr]
@@ -379,7 +381,7 @@ def ended_command(words: list[str]) -> tuple[int, bytes]:
 
 
 class FullDisk(Exception):
-    """There is no place for what a target reads."""
+    """There is no space for the files that a target reads."""
 
 
 class Crashed(Exception):
@@ -387,4 +389,4 @@ class Crashed(Exception):
 
 
 class Left(Exception):
-    """A command says that it does not take the model."""
+    """The target reports that it does not take the model."""
