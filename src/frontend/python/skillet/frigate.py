@@ -1,7 +1,7 @@
 """A server for Frigate's `zmq` detector: `skillet serve --models FOLDER`. Needs NumPy.
 
-Frames come as messages of two parts, JSON and pixels; answers are 20 rows of class, score, y1, x1, y2, x2 (0 to 1). Decoding the
-heads is the server's work: SSD with post-processing, YOLOv5, YOLOv8 and v9, YOLOX, YOLO-NAS, RF-DETR.
+Frames arrive as messages of two parts, JSON and pixels; answers are 20 rows of class, score, y1, x1, y2, x2 (0 to 1). The server decodes
+these heads: SSD with post-processing, YOLOv5, YOLOv8 and v9, YOLOX, YOLO-NAS, RF-DETR.
 """
 
 from __future__ import annotations
@@ -37,23 +37,25 @@ if TYPE_CHECKING:
 
 FINE, FAILED, CANNOT_BEGIN = 0, 1, 2
 NOTHING = bytes(ROWS * 6 * 4)
-MODEL_BYTES_MAX = 64 << 20  # that a client may send
-ANSWER_S = 0.18  # a client waits 200 ms
-FILES_MAX = 100  # of the folder, and no more models are saved
-CALM_S = 10.0  # without a late answer, and it is said that they come in time again
-PATIENCE_S = 0.1  # with an NPU, see patience(); then the CPU answers
+MODEL_BYTES_MAX = 64 << 20  # of a model that a client may send
+ANSWER_S = 0.18  # time for an answer; a client waits 200 ms
+FILES_MAX = 100  # in the folder; with more files, no models are saved
+CALM_S = 10.0  # time without a late answer after which answers count as in time again
+PATIENCE_S = 0.1  # for an NPU, see patience(); then the CPU answers
 
 
 class CannotBind(Exception):
-    """The endpoint cannot be waited at."""
+    """The server cannot listen at the endpoint."""
 
 
 class BadRequest(Exception):
-    """What a client sent cannot be answered; the text is the answer."""
+    """A client's request cannot be answered. The client gets the text."""
 
 
 def patience(usual_s: float, cpu_s: float) -> float:
-    """How long an NPU that usually takes `usual_s` is waited for, if the CPU then takes `cpu_s`: less where that makes it answer in time."""
+    """Returns how long to wait for an NPU that usually takes `usual_s`, before the CPU answers in `cpu_s`.
+
+    It is less than PATIENCE_S if only then the CPU answers in time."""
     left_s = ANSWER_S - cpu_s
     return left_s if 3 * usual_s <= left_s < PATIENCE_S else max(3 * usual_s, PATIENCE_S)
 
@@ -64,10 +66,10 @@ def why_not_loaded(name: str, error: Exception) -> str:
 
 
 class Detector:
-    """A model on a device, ready to run; `workers` sessions of it."""
+    """A model prepared to run on a device, with `workers` sessions."""
 
     def __init__(self, name: str, model: bytes, device: str, options: dict[str, str], task: str, threshold: float, workers: int) -> None:
-        self._sessions: queue.SimpleQueue[skillet.Session] = queue.SimpleQueue()  # that do not run
+        self._sessions: queue.SimpleQueue[skillet.Session] = queue.SimpleQueue()  # idle sessions
         check_sizes(name, model)
         first = skillet.Session(model, device, **options)
         if len(first.inputs) != 1 or len(first.inputs[0].shape) != 4:
@@ -85,20 +87,20 @@ class Detector:
         self.use = first.use()
         self._cpu = skillet.Session(model, "cpu") if self.use.npu_ops else None
         self._patience_s: float | None = None
-        self._is_late, self._late_s = False, 0.0  # when it was late last
+        self._is_late, self._late_s = False, 0.0  # time of the last late answer
         self._warm_up()
 
     def _check_input(self) -> None:
         sizes = "x".join(map(str, self.input.shape))
         if self.input.shape[0] != 1:
             raise skillet.Unsupported(f"{self._name}: the input of {sizes} is {self.input.shape[0]} images, and a client sends one")
-        if self._pixels() > FRAME_BYTES_MAX:  # of what is no TensorFlow Lite file
+        if self._pixels() > FRAME_BYTES_MAX:  # may exceed the limit in files of other formats than TensorFlow Lite's
             raise skillet.Unsupported(f"{self._name}: an input of {sizes} is more than a frame may have, {FRAME_BYTES_MAX >> 20} MiB")
         if self.input.type not in ("uint8", "int8", "float32", "float16"):
             raise skillet.Unsupported(f"{self._name}: an input of {self.input.type or 'another type'}; a frame has bytes or float32")
 
     def _warm_up(self) -> None:
-        """The first run takes longer. The second says how long the NPU may take before the CPU answers, in time if both can."""
+        """Runs the model twice, since the first run takes longer. The second determines how long to wait for the NPU."""
         import numpy as np
 
         frame = np.zeros(self.input.shape, self.input.dtype)
@@ -118,7 +120,7 @@ class Detector:
             say(f"{self._name}: should the NPU hang, the CPU answers after {1000 * (self._patience_s + cpu_s):.0f} ms; Frigate waits 200 ms")
 
     def _usual_type(self) -> str:
-        """A model_type that the model can be decoded with."""
+        """Returns a model_type with which the model can be decoded."""
         if self._task == PAIRS:
             return next((one for one in ("yolonas", "rfdetr") if box_of_pair(self._outputs, one) is not None), "yolonas")
         return "yolo-generic" if self._task == CELLS else ""
@@ -128,7 +130,7 @@ class Detector:
         return height * width * channels
 
     def rows(self, header: dict[str, Any], pixels: bytes) -> bytes:
-        """The answer to one frame."""
+        """Returns the rows for one frame. Raises BadRequest if the frame does not fit the model."""
         import numpy as np
 
         shape, dtype = header.get("shape"), header.get("dtype")
@@ -143,17 +145,17 @@ class Detector:
         outputs = [real(info, one) for info, one in zip(self._outputs, self._run(frame))]
         try:
             return answer_rows(self._found(outputs, task), self._threshold)
-        except Exception as problem:  # whatever comes of shapes that the head does not have
+        except Exception as problem:  # the head may not support the outputs' shapes
             shapes = [list(one.shape) for one in outputs]
             raise skillet.Unsupported(f"{self._name}: outputs of shapes {shapes} are not those of task {task} ({type(problem).__name__}: {problem})") from problem
 
     def _run(self, frame: Array) -> list[Array]:
-        """On the NPU. Where that takes too long, as it does when it hangs, on the CPU: a client waits 200 ms."""
+        """Runs the model on the NPU, or on the CPU if the NPU takes too long, for example because it hangs. A client waits 200 ms."""
         if self._cpu is None:
             return self._run_session(self._sessions.get(), frame)
         try:
             session = self._sessions.get_nowait()
-        except queue.Empty:  # there are as many as workers: others hang
+        except queue.Empty:  # there are as many sessions as workers: the others hang
             return self._run_on_cpu(frame)
         run: Future[list[Array]] = Future()
 
@@ -183,7 +185,8 @@ class Detector:
         return self._cpu.run(frame)
 
     def _note(self, is_late: bool) -> None:
-        """Some answers between late ones change nothing: an NPU that hangs is reset again and again."""
+        """Reports when answers become late or in time.
+        Single answers in time between late ones do not count: a hanging NPU is reset again and again."""
         now = time.monotonic()
         if is_late:
             self._late_s = now
@@ -204,17 +207,17 @@ class Detector:
         return find_yolo(outputs[0], task, size, self._threshold)
 
     def _stored(self, frame: Array) -> Array:
-        """Pixels as the model stores them: bytes as they are, or moved to signed ones."""
+        """Converts pixels to the model's input: bytes stay, are shifted to signed ones, or become numbers up to 1."""
         import numpy as np
 
-        if frame.dtype == np.float32:  # the real numbers that the model is meant for
+        if frame.dtype == np.float32:  # real numbers in the model's range
             least, largest = float(frame.min()), float(frame.max())
             if not (np.isfinite(least) and np.isfinite(largest)):
                 raise BadRequest("pixels that are no finite numbers")
             if self.input.dtype.kind == "f":
                 return frame.astype(self.input.dtype)
             low, high = reach(self.input)
-            beyond = (high - low) / 2  # less is cut off: a range that was measured is a little short
+            beyond = (high - low) / 2  # values less far out are clamped: a measured range is a little narrow
             if least < low - beyond or largest > high + beyond:
                 raise BadRequest(f"pixels from {least:g} to {largest:g}: the model takes {low:g} to {high:g} (input_dtype: int, or float)")
             return self.input.quantize(frame)
@@ -228,19 +231,19 @@ class Detector:
 
 
 class Models:
-    """The files of a folder, each made ready when a client asks for it."""
+    """The models in a folder. Each is loaded when a client requests it."""
 
     def __init__(self, folder: Path, args: argparse.Namespace) -> None:
         self._folder, self._args = folder, args
         self._lock = threading.Lock()
-        self._loading: dict[str, threading.Lock] = {}  # by name; others are answered meanwhile
+        self._loading: dict[str, threading.Lock] = {}  # by name; clients of other models are answered meanwhile
         self._ready: dict[str, Detector] = {}
         self._why_not: dict[str, str] = {}
-        self._tried: dict[str, tuple[int, int, int]] = {}  # which file was tried last: its inode, time and size
+        self._tried: dict[str, tuple[int, int, int]] = {}  # by name: inode, time and size of the file that was tried last
         self._saving = threading.Lock()
 
     def path(self, name: str) -> Path:
-        """Of a file in the folder, or a link to one in it."""
+        """Returns the path of a file in the folder, or of a link to one in it. Raises BadRequest for other names."""
         if not isinstance(name, str) or not name.isprintable() or not 0 < len(os.fsencode(name)) < 200 or name.startswith(".") or "/" in name:
             raise BadRequest(f"model name {name!r}: a file name without folders")
         path = self._folder / name
@@ -257,7 +260,7 @@ class Models:
         return {**out, "error": why} if why else out
 
     def why_not(self, name: str | None) -> str:
-        """Why the file, as it was tried last, cannot be run; empty: it can, or was not tried."""
+        """Returns why the file could not be loaded at the last attempt; empty: it was loaded, or not tried."""
         return self._why_not.get(name or "", "")
 
     def load(self, name: str) -> Detector | None:
@@ -271,12 +274,12 @@ class Models:
                 self._tried[name] = file
                 self._why_not.pop(name, None)
                 made = self._load(path)
-                if made is not None:  # else the one before goes on: a file that is being replaced may be half of one
+                if made is not None:  # else the earlier model stays: a file that is being replaced may be incomplete
                     self._ready[name] = made
             return self._ready.get(name)
 
     def loaded(self, name: str | None) -> Detector | None:
-        """Without waiting: the model of that name; without a name the only one."""
+        """Returns the loaded model of that name, or the only one if there is no name. Does not wait."""
         loaded = dict(self._ready)
         return loaded.get(name) if name else next(iter(loaded.values())) if len(loaded) == 1 else None
 
@@ -284,7 +287,7 @@ class Models:
         args = self._args
         try:
             made = Detector(path.name, read_model(path), args.device, dict(args.option), args.task, args.threshold, args.workers)
-        except Exception as error:  # each model that is not run has a reason, at each request for it
+        except Exception as error:  # any reason is reported at each request for the model
             self._why_not[path.name] = why_not_loaded(path.name, error)
             say(self._why_not[path.name])
             return None
@@ -292,11 +295,11 @@ class Models:
         return made
 
     def save(self, name: str, data: bytes) -> dict[str, Any]:
-        """Of a client that sends its model: only where that was allowed, and only what can be read."""
+        """Saves a model that a client sends, if that is allowed and the model can be read."""
         path = self.path(name)
         if not self._args.accept_models:
             return {"model_saved": False, "model_loaded": False, "error": "models are not taken (--accept-models)"}
-        with self._saving:  # the files are counted, and one more made, by one client at a time
+        with self._saving:  # one client at a time counts the files and adds one
             why = self._save(path, data)
         if why:
             return {"model_saved": False, "model_loaded": False, "error": why}
@@ -304,7 +307,7 @@ class Models:
         return {"model_saved": True, "model_loaded": is_loaded, **({} if is_loaded else {"error": self.why_not(name)})}
 
     def _save(self, path: Path, data: bytes) -> str:
-        """Why not; empty: it is there now."""
+        """Writes the file. Returns why not; empty: it is written."""
         if os.path.lexists(path):
             return f"{path.name} is there already"
         if sum(1 for _ in self._folder.iterdir()) >= FILES_MAX:
@@ -319,7 +322,7 @@ class Models:
                 os.fchmod(unfinished.fileno(), 0o644)
                 unfinished.write(data)
                 unfinished.flush()
-                os.link(unfinished.name, path)  # never in place of another, of another server either
+                os.link(unfinished.name, path)  # link() never replaces a file, also not that of another server
         except FileExistsError:
             return f"{path.name} is there already"
         except OSError as error:
@@ -328,7 +331,7 @@ class Models:
 
 
 class Protocol:
-    """Messages of clients and their answers. Each request has one answer, whatever it is: a client waits for it."""
+    """Handles the clients' messages. Every request gets an answer, since the client waits for it."""
 
     def __init__(self, models: Models) -> None:
         self._models = models
@@ -377,7 +380,7 @@ class Protocol:
         return out
 
     def _frame(self, client: Client, header: dict[str, Any], parts: list[bytes]) -> list[bytes]:
-        """Without a result the answer is no detections: a client gives up on an answer that comes late."""
+        """Answers a frame. Without a result, the answer has no detections: a client gives up on an answer that comes late."""
         name = client.model_name
         detector = self._models.loaded(name)
         rows = NOTHING
@@ -404,7 +407,7 @@ def say(text: str) -> None:
 
 
 def serve(endpoint: str, protocol: Protocol, workers: int, signals: list[int], message_bytes_max: int) -> None:
-    """Answers until it is told to end. Frames of several clients run at once, as many as there are workers."""
+    """Answers requests until a signal ends it. Handles as many frames at once as there are workers."""
     try:
         listener, socket_file = listen(endpoint)
     except (OSError, ValueError, OverflowError) as problem:
@@ -424,10 +427,10 @@ def option(text: str) -> tuple[str, str]:
 
 
 def why_unusable(device: str, options: dict[str, str]) -> str:
-    """What no model could be loaded for; empty: nothing."""
+    """Returns why no model could be loaded with this device and these options; empty: nothing prevents it."""
     try:
         skillet.Session(b"", device, **options).close()
-    except skillet.Malformed:  # the model: device and options are looked at before it
+    except skillet.Malformed:  # the empty model; device and options are checked before it
         return ""
     except (skillet.Error, OSError, TypeError) as problem:
         return str(problem)
@@ -466,7 +469,7 @@ def main(arguments: list[str] | None = None) -> int:
     for one in END_SIGNALS:
         signal.signal(one, lambda number, _: signals.append(number))
     try:
-        importlib.import_module("numpy")  # a server without it would answer nothing
+        importlib.import_module("numpy")  # without it no request could be answered
         why = why_unusable(args.device, dict(args.option))
         if why:
             say(why)

@@ -1,4 +1,4 @@
-"""A runtime of MLServer, so that KServe, Seldon and any client of the Open Inference protocol (V2, HTTP and gRPC) reach an NPU.
+"""A runtime for MLServer: lets KServe, Seldon and any client of the Open Inference protocol (V2, HTTP and gRPC) use an NPU.
 
 `model-settings.json`: {"name": "digits", "implementation": "skillet.mlserver.SkilletModel", "parameters": {"uri": "digits.tflite",
 "extra": {"device": "npu", "sessions": 2, "options": {"cores": 3}}}}. Needs mlserver (PyPI).
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from skillet._memory import Array
 
-DATATYPES = {"bool": "BOOL", "float16": "FP16", "float32": "FP32"}  # others are their own names
+DATATYPES = {"bool": "BOOL", "float16": "FP16", "float32": "FP32"}  # other types have their own names
 BATCH_MAX = 1024
 _gauge: Gauge | None = globals().get("_gauge")  # MLServer imports this module again for each model
 
@@ -44,14 +44,14 @@ def datatype_of(one: Any) -> str:
 
 
 def decoded(one: Any) -> Array:
-    """A tensor of a request. ValueError: its data are not of its type and shape."""
+    """Returns a tensor of a request as an array. Raises ValueError if its data do not have its type and shape."""
     import numpy as np
 
     try:
         given, out = np.asarray(getattr(one.data, "root", one.data)), NumpyCodec.decode_input(one)
     except (TypeError, ValueError, OverflowError) as problem:
         raise ValueError(f"'{one.name}': {problem}") from problem
-    # NumPy cuts 1.7 off, takes null for false and texts for numbers; null in place of a real number is MLServer's NaN.
+    # NumPy truncates 1.7, and converts null to false and text to numbers. MLServer sends NaN as null.
     is_whole = out.dtype.kind in "biu"
     if given.dtype.kind not in ("biuf" if is_whole else "biufO") or (is_whole and not np.array_equal(given.reshape(-1), out.reshape(-1))):
         raise ValueError(f"'{one.name}': its data are not all of {datatype_of(one)}")
@@ -60,7 +60,7 @@ def decoded(one: Any) -> Array:
 
 
 def file_of(uri: str) -> str:
-    """A folder, as KServe gives it, stands for the model in it."""
+    """Returns the model's path. KServe gives a folder, which must contain one .tflite file."""
     if not os.path.isdir(uri):
         return uri
     there = sorted(name for name in os.listdir(uri) if name.endswith(".tflite"))
@@ -70,12 +70,12 @@ def file_of(uri: str) -> str:
 
 
 def is_of_a_failure(operation: skillet.Operation) -> bool:
-    """It was to run on the NPU, which failed: at once, or when unproven operations were compared with the CPU, which are then refused unasked."""
+    """Returns whether the operation failed on the NPU: in a run, or in the comparison with the CPU of unproven operations."""
     return operation.failed or (not operation.on_npu and "unproven=refuse" in operation.why)
 
 
 def gauge() -> Gauge:
-    """Not before a model is loaded: until then MLServer may change where values are kept."""
+    """Returns the gauge. It is created when the first model is loaded: before, MLServer may change where values are kept."""
     global _gauge
     if _gauge is None:
         about = "Operations of the model that the NPU computes; where it failed, the CPU does the rest"
@@ -84,10 +84,12 @@ def gauge() -> Gauge:
 
 
 class SkilletModel(MLModel):  # type: ignore[misc,unused-ignore]
-    """`parameters.extra`: device (what SKILLET_DEVICE says, else "auto"), options of the session by name, sessions (1): requests that run at once.
+    """Settings in `parameters.extra`: device (default:
+    SKILLET_DEVICE, else "auto"), options of the session by name, sessions (default: 1): requests that run
+    at once.
 
-    A request may hold several inferences: its tensors then have N in place of the first dimension, if that is 1 in the model.
-    Where the NPU fails, the CPU answers."""
+    A request may hold several inferences: its tensors then have N as first dimension, if that is 1 in the model.
+    If the NPU fails, the CPU answers."""
 
     def __init__(self, settings: Any) -> None:
         super().__init__(settings)
@@ -109,7 +111,7 @@ class SkilletModel(MLModel):  # type: ignore[misc,unused-ignore]
         if not 1 <= count <= 64:
             raise ValueError(f"{count} sessions; 1 to 64")
         self._pool = ThreadPoolExecutor(count, thread_name_prefix="skillet")
-        with tempfile.TemporaryDirectory() as folder:  # all sessions have one model, though the file is replaced meanwhile
+        with tempfile.TemporaryDirectory() as folder:  # all sessions load the same model, even if the file is replaced meanwhile
             copy = os.path.join(folder, os.path.basename(path))
             await asyncio.wrap_future(self._pool.submit(shutil.copyfile, path, copy))
             made = [self._pool.submit(skillet.Session, copy, extra.get("device"), **extra.get("options", {})) for _ in range(count)]
@@ -134,7 +136,7 @@ class SkilletModel(MLModel):  # type: ignore[misc,unused-ignore]
         return True
 
     def _check_before_joining(self) -> None:
-        """MLServer's batching makes one request of those of several clients without looking at them: the data of all, the shape of the first."""
+        """Makes MLServer's batching safe: it joins requests of several clients unchecked, with the data of all and the shape of the first."""
         most = self.settings.max_batch_size
         if most <= 1 or self.settings.max_batch_time <= 0:
             return
@@ -142,7 +144,7 @@ class SkilletModel(MLModel):  # type: ignore[misc,unused-ignore]
             raise ValueError(f"max_batch_size {most}; at most {BATCH_MAX}")
         if multiprocessing.parent_process() is not None:
             raise ValueError('max_batch_size needs "parallel_workers": 0 in settings.json; else MLServer joins requests of several clients before they are checked')
-        joining = self.__dict__.get("predict")  # of a model that is replaced MLServer joins none
+        joining = self.__dict__.get("predict")  # MLServer does not batch a model that is being replaced
         if joining is None:
             return
 
@@ -164,13 +166,13 @@ class SkilletModel(MLModel):  # type: ignore[misc,unused-ignore]
         return True
 
     def _close(self) -> None:
-        if self._pool is not None:  # it is called after a load that failed, too
+        if self._pool is not None:  # also called after a failed load
             self._pool.shutdown(wait=True)
         while not self._sessions.empty():
             self._sessions.get().close()
 
     async def metadata(self) -> Any:
-        """Says whether the NPU works, too: `npu` is "ready", "failed" or, if it never had an operation, "none"."""
+        """Returns the metadata with the state of the NPU: `npu` is "ready", "failed", or "none" if it never had an operation."""
         about = await super().metadata()
         state = "failed" if self._has_failed else "ready" if self._npu_ops else "none"
         about.parameters = Parameters(npu=state, npu_ops=self._npu_ops, ops=self._ops)
@@ -187,7 +189,7 @@ class SkilletModel(MLModel):  # type: ignore[misc,unused-ignore]
         return InferenceResponse(id=payload.id, model_name=self.name, model_version=self.version, outputs=named)
 
     def _note(self, npu_ops: int, has_failed: bool = False) -> None:
-        """A part that moved to the CPU stays there; it may be while the model is loaded, too."""
+        """Records a failure of the NPU, also during load. A part that moved to the CPU stays there."""
         if npu_ops < self._npu_ops or (has_failed and not self._has_failed):
             self._npu_ops, self._has_failed = min(npu_ops, self._npu_ops), True
             gauge().labels(self.name).set(self._npu_ops)
@@ -202,7 +204,7 @@ class SkilletModel(MLModel):  # type: ignore[misc,unused-ignore]
         return len(info.shape) > 1 and info.shape[0] == 1
 
     def _arrays(self, payload: Any) -> tuple[list[Array], int]:
-        """In the model's order, by name; and how many inferences they are."""
+        """Returns the request's arrays in the model's order, and the number of inferences. Raises ValueError if they do not fit."""
         import numpy as np
 
         there = [one.name for one in self._out]

@@ -1,4 +1,4 @@
-"""Networks on the NPUs of a Ray cluster. Each node says how many it has: ray start --resources='{"npu": 1}'. Needs ray (PyPI)."""
+"""Runs networks on the NPUs of a Ray cluster. Each node declares its NPUs: ray start --resources='{"npu": 1}'. Needs ray (PyPI)."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ if TYPE_CHECKING:
 
     from skillet._memory import Array
 
-NPU = "npu"  # the resource
+NPU = "npu"  # name of the resource
 
 
 class Network:
-    """A session on a node of the cluster. Where the NPU fails, the CPU of that node answers."""
+    """A session on a node of the cluster. If the NPU fails, the CPU of that node answers."""
 
     def __init__(self, model: bytes, device: str, options: dict[str, Any]) -> None:
         self._session = skillet.Session(model, device, **options)
 
     def run(self, *inputs: Array) -> list[Array]:
-        """As Session.run()."""
+        """Runs the model, see Session.run()."""
         return self._session.run(*inputs)
 
     def node(self) -> str:
-        """Ray's number of the node."""
+        """Returns Ray's id of the node."""
         import ray  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
         return str(ray.get_runtime_context().get_node_id())
 
     def __call__(self, batch: dict[str, Array]) -> dict[str, Array]:
-        """A batch of rows, with a column for each output. A row is one inference: columns have the names of the inputs."""
+        """Runs a batch of rows, one inference each. Columns with the names of the inputs are read; a column is added for each output."""
         import numpy as np
 
         inputs = self._session.inputs
@@ -53,19 +53,19 @@ class Network:
 
 
 def _model(model: str | Path | bytes) -> bytes:
-    """Nodes need not have the file."""
+    """Returns the model's bytes: nodes need not have the file."""
     return model if isinstance(model, bytes) else Path(model).read_bytes()
 
 
 def network(model: str | Path | bytes, device: str = "npu", **options: Any) -> Any:
-    """An actor that has an NPU to itself: ray.get(actor.run.remote(array)). It waits until a node has one free."""
+    """Returns an actor that has an NPU to itself: ray.get(actor.run.remote(array)). It waits until a node has a free NPU."""
     import ray  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
     return ray.remote(resources={NPU: 1})(Network).remote(_model(model), device, options)
 
 
 def map_batches(dataset: Any, model: str | Path | bytes, device: str = "npu", npus: int = 1, batch_size: int = 64, **options: Any) -> Any:
-    """A Ray data set with the outputs as columns, computed on so many NPUs. A row is one inference."""
+    """Adds the outputs as columns to a Ray data set, computed on NPUS NPUs. A row is one inference."""
     from ray.data import ActorPoolStrategy  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
     return dataset.map_batches(
@@ -79,16 +79,16 @@ def map_batches(dataset: Any, model: str | Path | bytes, device: str = "npu", np
 
 
 class Share(NamedTuple):
-    """What a verb of the command left."""
+    """The result of a command."""
 
     code: int
     text: str
     error: str
-    made: dict[str, bytes]  # files of the folder `out`
+    made: dict[str, bytes]  # files in the folder `out`
 
 
 def run_share(words: Sequence[str], files: dict[str, bytes]) -> Share:
-    """On a node, in a folder of its own that has these files."""
+    """Runs a command on a node, in a temporary folder with FILES."""
     with tempfile.TemporaryDirectory() as holder:
         folder = Path(holder)
         for name, data in files.items():
@@ -101,7 +101,7 @@ def run_share(words: Sequence[str], files: dict[str, bytes]) -> Share:
 
 
 def _shares(commands: list[tuple[list[str], dict[str, bytes]]]) -> list[Share]:
-    """Each command on an NPU of the cluster; an error of skillet if one cannot begin."""
+    """Runs each command on an NPU of the cluster. Raises skillet.Error if one cannot start."""
     import ray  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
     remote = ray.remote(resources={NPU: 1})(run_share)
@@ -113,8 +113,9 @@ def _shares(commands: list[tuple[list[str], dict[str, bytes]]]) -> list[Share]:
 
 
 def conformance(output: str | Path, device: str = "npu", npus: int = 1, options: Sequence[str] = ()) -> int:
-    """`skillet conformance` with the cases shared out to so many NPUs; the files and the exit code of one machine. OPTIONS: ["--suite", "nets"].
+    """Runs `skillet conformance` with the cases divided among NPUS NPUs.
 
+    Writes the same files to OUTPUT and returns the same exit code as a run on one machine. OPTIONS: ["--suite", "nets"].
     Nodes need what the suite needs: NumPy and a TensorFlow Lite runtime."""
     from skillet.conformance.__main__ import main
 
@@ -131,7 +132,7 @@ def conformance(output: str | Path, device: str = "npu", npus: int = 1, options:
 
 
 def evaluate(model: str | Path, data: str | Path, device: str = "npu", npus: int = 1, options: Sequence[str] = ()) -> dict[str, Any]:
-    """`skillet eval --json` with the pictures of a folder shared out to so many NPUs: counts are sums, and means are of all pictures."""
+    """Runs `skillet eval --json` with the pictures of a folder divided among NPUS NPUs. Counts are sums, means are over all pictures."""
     name, pictures = Path(model).name, sorted(one for one in Path(data).iterdir() if one.suffix.lower() in PICTURES)
     if not pictures:
         raise skillet.InvalidArgument(f"{data}: no .png, .jpg or .bmp in it")
@@ -143,11 +144,12 @@ def evaluate(model: str | Path, data: str | Path, device: str = "npu", npus: int
     return joined([json.loads(share.text) for share in _shares([(words, each) for each in files])])
 
 
-FILES_READ, FILES_WRITTEN = {"--labels", "--tuning-file"}, {"--trace"}  # of `skillet eval`
+FILES_READ, FILES_WRITTEN = {"--labels", "--tuning-file"}, {"--trace"}  # options of `skillet eval`
 
 
 def _files_sent(options: Sequence[str]) -> tuple[list[str], dict[str, bytes]]:
-    """Options that name files as a node has them, and these files. An error of skillet for what a node would write and nobody would get."""
+    """Returns OPTIONS with the paths that files have on a node, and these files.
+    Raises InvalidArgument for options that would write a file on the node."""
     words: list[str] = []
     files: dict[str, bytes] = {}
     for one in options:
@@ -169,7 +171,7 @@ def _files_sent(options: Sequence[str]) -> tuple[list[str], dict[str, bytes]]:
 
 
 PICTURES = {".png", ".jpg", ".jpeg", ".bmp"}
-LAYER_SUMS = {"differing", "elems"}  # of differences between outputs, differing is a share
+LAYER_SUMS = {"differing", "elems"}  # sums in differences of layers; in differences of outputs, differing is a share
 SUMS = {"pictures", "same_class", "with_truth", "top1", "top5", "cpu_top1", "cpu_top5", "against_top1", "against_top5"}
 LARGEST = {"largest_difference", "largest", "lost_margin", "fallback_ops", "cpu_ops"}
 SMALLEST = {"worst_psnr_db", "npu_ops", "model_npu_ops"}
@@ -177,7 +179,7 @@ MEANS = {"equal", "cosine", "beyond_one", "differing", "mean"}
 
 
 def joined(reports: list[dict[str, Any]]) -> dict[str, Any]:
-    """One report of those of shares. What is the same in all of them stays."""
+    """Joins the reports of shares to one. Values that are equal in all of them stay."""
     worst = min(reports, key=lambda one: 1 if one.get("worst_cosine") is None else one["worst_cosine"])
     out = _joined([(report, report["pictures"]) for report in reports])
     return {**out, **{key: worst[key] for key in ("worst_cosine", "worst_picture") if key in worst},

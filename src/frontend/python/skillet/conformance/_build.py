@@ -1,5 +1,4 @@
-"""Functions that the makers of operations share: parameters as text, and random quantization and data derived from the case's
-name."""
+"""Shared by the makers of operations: parameters as text, and random quantization and data derived from the case's name."""
 
 from __future__ import annotations
 

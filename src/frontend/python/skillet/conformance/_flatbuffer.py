@@ -29,8 +29,8 @@ def _align(out: bytearray, alignment: int, after: int = 0) -> None:
 
 
 def _table(out: bytearray, fields: Table) -> int:
-    """Appends a table and returns its position: its vtable, its fields with the widest first, then the data that they refer
-    to."""
+    """Appends a table and returns its position.
+    Writes its vtable, its fields with the widest first, then the data that they refer to."""
     codes = {slot: kind if len(kind) == 1 else "I" for slot, (kind, _) in fields.items()}
     places, size = {}, 4
     for slot in sorted(fields, key=lambda one: -struct.calcsize(codes[one])):

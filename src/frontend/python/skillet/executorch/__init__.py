@@ -1,11 +1,11 @@
-"""Parts of quantized PyTorch networks on the NPU, in ExecuTorch 1.5 and later.
+"""Runs parts of quantized PyTorch networks on the NPU, in ExecuTorch 1.5 and later.
 
     from executorch.exir import to_edge_transform_and_lower
     from skillet.executorch import SkilletPartitioner, load_backend
     program = to_edge_transform_and_lower(torch.export.export(quantized, inputs), partitioner=[SkilletPartitioner("a311d,rk3588")]).to_executorch()
 
-A part in the .pte file is a compiled model, the bytes that `skillet compile -o` writes. load_backend() makes the C++ half known to ExecuTorch's runtime;
-it and build_backend() need no PyTorch.
+A part in the .pte file is a compiled model, the bytes that `skillet compile -o` writes. load_backend() registers the C++ half with ExecuTorch's
+runtime; it and build_backend() do not need PyTorch.
 """
 
 from __future__ import annotations

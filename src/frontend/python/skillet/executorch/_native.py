@@ -1,4 +1,4 @@
-"""The C++ half, which is built against the ExecuTorch that is installed: its C++ interface differs from one minor version to the next."""
+"""Builds the C++ half for the installed ExecuTorch, whose C++ interface differs between minor versions."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from pathlib import Path
 from skillet import _library, _paths
 
 SOURCE = Path(__file__).with_name("backend.cpp")
-MARK = "skillet_executorch_backend"  # a function of it
-DEFINITIONS = ["-DC10_USING_CUSTOM_GENERATED_MACROS", "-DET_EVENT_TRACER_ENABLED"]  # as its wheel is built
+MARK = "skillet_executorch_backend"  # a function that it exports
+DEFINITIONS = ["-DC10_USING_CUSTOM_GENERATED_MACROS", "-DET_EVENT_TRACER_ENABLED"]  # as ExecuTorch's wheel is built
 
 
 def executorch_folder() -> Path:
-    """FileNotFoundError: ExecuTorch is not installed, or older than 1.5."""
+    """Returns the folder of ExecuTorch. Raises FileNotFoundError if it is not installed, or older than 1.5."""
     found = importlib.util.find_spec("executorch")
     for folder in (found.submodule_search_locations or []) if found else []:
         if Path(folder, "lib/libexecutorch.so").exists():
@@ -26,15 +26,17 @@ def executorch_folder() -> Path:
 
 
 def compile_flags() -> list[str]:
-    """For what includes ExecuTorch's headers, or ours."""
+    """Returns the compiler flags for sources that include headers of ExecuTorch or Skillet."""
     root = executorch_folder()
     ours = [one for one in (_paths.PACKAGE / "include", _paths.PACKAGE.parents[3] / "include") if Path(one, "skillet/skillet.h").exists()]
     headers = [root / "include", root / "include/executorch/runtime/core/portable_type/c10"]
-    return ["-std=c++17", *DEFINITIONS, *(f"-isystem{one}" for one in headers), *(f"-I{one}" for one in ours[:1])]  # of a wheel, of a source tree
+    return ["-std=c++17", *DEFINITIONS, *(f"-isystem{one}" for one in headers), *(f"-I{one}" for one in ours[:1])]  # headers of a wheel or of a source tree
 
 
 def build_backend(library: str | os.PathLike[str]) -> None:
-    """Writes the back end to the file LIBRARY, with the compiler that $CXX names (c++)."""
+    """Compiles the back end to the file LIBRARY, with the compiler that $CXX names (c++).
+
+    Raises RuntimeError if that fails, and FileNotFoundError if ExecuTorch is not installed."""
     ours = _paths.library_name()
     found = [f"-Wl,-rpath,{Path(ours).resolve().parent}", ours] if os.sep in ours else [f"-l:{ours}"]
     theirs = executorch_folder() / "lib"
@@ -58,10 +60,12 @@ def _load(file: Path) -> None:
 
 
 def load_backend(library: str | os.PathLike[str] | None = None) -> None:
-    """Makes the back end known to ExecuTorch's runtime in this process: LIBRARY as build_backend() wrote it; None: built for now."""
+    """Registers the back end with ExecuTorch's runtime in this process.
+
+    LIBRARY is a file that build_backend() wrote; None: builds it for this process. Raises RuntimeError if that fails."""
     _library.library()
     if library is not None:
-        _load(Path(library).resolve())  # a bare name would be looked for where libraries are
+        _load(Path(library).resolve())  # the dynamic linker would search for a bare name
         return
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder, "libskillet_executorch.so")

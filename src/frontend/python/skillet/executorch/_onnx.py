@@ -1,4 +1,4 @@
-"""Quantized graphs of PyTorch (edge dialect) as ONNX files: node for node, in real numbers between DequantizeLinear and QuantizeLinear."""
+"""Writes quantized graphs of PyTorch (edge dialect) as ONNX files: node for node, in real numbers between DequantizeLinear and QuantizeLinear."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ DEQUANTIZE = {"quantized_decomposed.dequantize_per_tensor", "quantized_decompose
 
 
 class NoForm(ValueError):
-    """What this form has not: it stays with ExecuTorch."""
+    """A node that cannot be written as ONNX: it stays with ExecuTorch."""
 
 
 def name_of(node: Node) -> str:
-    """`aten.relu`, `aten.add.Tensor`; empty for what is no call."""
+    """Returns the name of a call, such as `aten.relu` or `aten.add.Tensor`; empty for other nodes."""
     if node.op != "call_function":
         return ""
     return str(getattr(node.target, "name", lambda: "getitem")()).replace("::", ".")
@@ -45,7 +45,7 @@ def pair(values: Any) -> list[int]:
     return numbers * 2 if len(numbers) == 1 else numbers
 
 
-# ---- what each operation is: kind, attributes, inputs (nodes, or arrays of constants) -----------------------------
+# ---- operations in ONNX: kind, attributes, inputs (nodes, or arrays of constants) --------------------------------
 
 Form = tuple[str, dict[str, Any], list[Any]]
 
@@ -135,12 +135,12 @@ FORMS: dict[str, Callable[[Node], Form]] = {
     "aten.permute_copy": permute,
     "aten.cat": concat,
 }
-ACTIVATIONS = {"aten.relu", "aten.hardtanh", "aten.clamp"}  # part of what is before them
-WITH_BIAS = {"aten.convolution", "aten.linear"}  # the third input, which may be in real numbers
+ACTIVATIONS = {"aten.relu", "aten.hardtanh", "aten.clamp"}  # merged into the operation before them
+WITH_BIAS = {"aten.convolution", "aten.linear"}  # have a bias as third input, which may be in real numbers
 
 
 class Writer:
-    """The graph of a program, or of its NODES alone, all of which have a form."""
+    """Builds the ONNX graph of a program, or of NODES in it, all of which can be written as ONNX."""
 
     def __init__(self, program: ExportedProgram, nodes: set[Node] | None = None) -> None:
         self._nodes: list[bytes] = []
@@ -175,7 +175,7 @@ class Writer:
         elif name in QUANTIZE:
             scale, zero_point, *_ = node.args[1:]
             self._emit("QuantizeLinear", [self._value(node.args[0]), *self._steps(scale, zero_point, node.meta["val"].dtype)], node.name, {})
-        elif name not in DEQUANTIZE:  # those are made where they are read, one for each reader
+        elif name not in DEQUANTIZE:  # a dequantization is written once for each node that reads it
             kind, attributes, inputs = FORMS[name](node)
             scales = [scale_of(one, self._data) for one in inputs[:2]]
             values = [self._bias(one, *scales) if i == 2 and kind in ("Conv", "ConvTranspose", "Gemm") else self._value(one)
@@ -209,7 +209,7 @@ class Writer:
         return self._emit("DequantizeLinear", [self._value(stored), *steps], self._fresh(node.name), attributes)
 
     def _bias(self, given: Any, x_scale: Any, weight_scale: Any) -> str:
-        """Of int32 in steps of the products, as quantized layers add it."""
+        """Converts a bias to int32 in steps of the products, as quantized layers add it. Returns its name."""
         if given is None or x_scale is None or weight_scale is None or given.name not in self._data:
             return self._value(given)
         scale = np.atleast_1d(x_scale * weight_scale).astype(np.float32)
@@ -236,7 +236,9 @@ class Writer:
 
 
 def constants_of(program: ExportedProgram) -> dict[str, torch.Tensor]:
-    """By name of their placeholder. A partitioner is given fake tensors: what they were made of, or likely values, stand for them."""
+    """Returns the constants by the name of their placeholder.
+
+    A partitioner gets fake tensors. They are replaced by their originals, or else by likely values."""
     signature = program.graph_signature
     places = {**signature.inputs_to_parameters, **signature.inputs_to_buffers, **signature.inputs_to_lifted_tensor_constants}
     data = {name: program.state_dict[where] if where in program.state_dict else program.constants[where] for name, where in places.items()}
@@ -247,7 +249,7 @@ def constants_of(program: ExportedProgram) -> dict[str, torch.Tensor]:
 
 
 def originals(tensors: Iterable[torch.Tensor]) -> dict[int, torch.Tensor]:
-    """By id of a fake tensor what it was made of, as long as PyTorch remembers it in this way (2.13 and 2.15 do)."""
+    """Maps the id of each fake tensor to its original, if PyTorch keeps originals in this form (2.13 and 2.15 do)."""
     converters = (one.fake_mode.fake_tensor_converter.meta_converter for one in tensors if isinstance(one, FakeTensor))
     try:
         converter = next(converters)
@@ -257,7 +259,7 @@ def originals(tensors: Iterable[torch.Tensor]) -> dict[int, torch.Tensor]:
 
 
 def likely(given: FakeTensor) -> torch.Tensor:
-    """Weights of 8 bits that are not all alike; scales and biases; zero points, which are 0."""
+    """Returns plausible constants: 8-bit weights with different values, scales and biases of 1/128, zero points of 0."""
     shape, count = tuple(given.shape), given.numel()
     if given.dtype in (torch.int8, torch.uint8):
         return (torch.arange(count) % 101).to(given.dtype).reshape(shape)
@@ -265,7 +267,7 @@ def likely(given: FakeTensor) -> torch.Tensor:
 
 
 def scale_of(given: Any, data: dict[str, torch.Tensor]) -> Any:
-    """Of what is dequantized; None of others."""
+    """Returns the scale of a dequantized input, or None for other inputs."""
     if not hasattr(given, "meta") or name_of(given) not in DEQUANTIZE:
         return None
     scale = given.args[1]

@@ -1,4 +1,4 @@
-"""What goes to the NPU, in which parts, and each part as a compiled model. Needs PyTorch."""
+"""Selects nodes for the NPU, forms parts, and compiles each part. Needs PyTorch."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from torch.export import ExportedProgram  # type: ignore[import-not-found,import-untyped,unused-ignore]
     from torch.fx import Node  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
-BACKEND = "SkilletBackend"  # as backend.cpp registers it
-WHOLE = {"aten.linear", "aten.hardswish", "aten.max_pool2d"}  # would become several; as they are ExecuTorch has no kernels for them
+BACKEND = "SkilletBackend"  # the name that backend.cpp registers
+WHOLE = {"aten.linear", "aten.hardswish", "aten.max_pool2d"}  # kept whole: decomposed, they become several operations; ExecuTorch itself has no kernels for them
 ALL = ["--partition", "all"]
 
 
 def is_8bit(node: Node) -> bool:
-    """What quantizes to, or dequantizes from, a whole type of 8 bits; constants may leave out the lowest value."""
+    """Returns whether NODE quantizes to, or dequantizes from, a full 8-bit type. Constants may omit the lowest value."""
     if name_of(node) in QUANTIZE:
         dtype = node.meta["val"].dtype
         return dtype in (torch.int8, torch.uint8) and tuple(node.args[3:5]) == (torch.iinfo(dtype).min, torch.iinfo(dtype).max)
@@ -37,7 +37,7 @@ def is_8bit(node: Node) -> bool:
 
 
 def why_not(node: Node, taken: set[Node]) -> str:
-    """Why NODE is no unit of quantized numbers, or the activation at the end of one in TAKEN; empty: it is."""
+    """Returns why NODE is neither a quantized unit nor the activation at the end of a unit in TAKEN; empty: it is one."""
     name = name_of(node)
     form = FORMS.get(name)
     if form is None:
@@ -56,7 +56,7 @@ def why_not(node: Node, taken: set[Node]) -> str:
 
 
 def units(program: ExportedProgram, left: list[str]) -> set[Node]:
-    """The nodes of all units, what quantizes and dequantizes among them; LEFT: a line for each other operation."""
+    """Returns the nodes of all units, including those that quantize and dequantize. Appends a line to LEFT for each other operation."""
     taken: set[Node] = set()
     for node in program.graph.nodes:
         name = name_of(node)
@@ -66,7 +66,7 @@ def units(program: ExportedProgram, left: list[str]) -> set[Node]:
             left.append(f"{node.name} ({name}): {reason}")
             continue
         taken |= {node, *(one for one in node.all_input_nodes if name_of(one) in DEQUANTIZE), *(one for one in node.users if name_of(one) in QUANTIZE)}
-    # What quantizes for units only, and what dequantizes a unit's output, or quantizes that anew.
+    # Add nodes that quantize for units only, dequantize a unit's output, or requantize it.
     for node in program.graph.nodes:
         is_for_units = name_of(node) in QUANTIZE and all(one in taken for one in node.users)
         if is_8bit(node) and (is_for_units or node.args[0] in taken):
@@ -75,7 +75,7 @@ def units(program: ExportedProgram, left: list[str]) -> set[Node]:
 
 
 def unit_of(node: Node) -> set[Node]:
-    """NODE and its activation from real numbers to real numbers: nothing else is there that a chip may take."""
+    """Returns NODE and its activation with the nodes that quantize and dequantize around them: a minimal part for a chip."""
     activation = [one for one in node.users if name_of(one) in ACTIVATIONS]
     after = [one for last in activation or [node] for one in last.users]
     before = [one for one in node.all_input_nodes if name_of(one) in DEQUANTIZE]
@@ -92,7 +92,7 @@ class _Taken(OperatorSupportBase):  # type: ignore[misc,unused-ignore]
 
 
 def devices_in(text: str) -> list[str]:
-    """Commas are also within a name: sim:rk3588,quirk=NAME."""
+    """Splits a list at commas, except at those within a name such as sim:rk3588,quirk=NAME."""
     out: list[str] = []
     for piece in text.split(","):
         if out and "=" in piece:
@@ -103,7 +103,9 @@ def devices_in(text: str) -> list[str]:
 
 
 def compiled(file: bytes, devices: str, options: list[str]) -> tuple[bytes, str]:
-    """The compiled model of a part, or why there is none. RuntimeError: devices or options are wrong."""
+    """Compiles a part. Returns the compiled model, or empty bytes and why there is none.
+
+    Raises RuntimeError if devices or options are wrong."""
     with tempfile.TemporaryDirectory() as folder:
         model, made = Path(folder, "part.onnx"), Path(folder, "part.skillet")
         model.write_bytes(file)
@@ -112,7 +114,7 @@ def compiled(file: bytes, devices: str, options: list[str]) -> tuple[bytes, str]
         if done.returncode == 0:
             return made.read_bytes(), ""
         said = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
-        if done.returncode == 1 or said[-1].startswith(f"skillet: {model}:"):  # the part, not how it was asked for
+        if done.returncode == 1 or said[-1].startswith(f"skillet: {model}:"):  # the error is about the part, not about the command line
             reason = said[-1].removeprefix("skillet: ").removeprefix(f"{model}: ").removesuffix(" (see skillet check)")
             return b"", reason.replace(str(model), "this part")
         raise RuntimeError(f"skillet compile: exit code {done.returncode}\n{done.stderr or done.stdout}")
@@ -120,9 +122,11 @@ def compiled(file: bytes, devices: str, options: list[str]) -> tuple[bytes, str]
 
 @final
 class SkilletPartitioner(Partitioner):  # type: ignore[misc,unused-ignore]
-    """DEVICES: the chips to compile for, "a311d" or "a311d,rk3588"; OPTIONS: of `skillet compile`, such as ["--partition", "all"].
+    """Selects the parts of a program that Skillet runs.
 
-    After to_edge_transform_and_lower() `left` says what stays with ExecuTorch, and why.
+    DEVICES: the chips to compile for, "a311d" or "a311d,rk3588". OPTIONS: of `skillet compile`, such as ["--partition", "all"].
+
+    After to_edge_transform_and_lower(), `left` lists the operations that stay with ExecuTorch, and why.
     """
 
     def __init__(self, devices: str, options: list[str] | None = None) -> None:
@@ -133,7 +137,9 @@ class SkilletPartitioner(Partitioner):  # type: ignore[misc,unused-ignore]
         self._divided: dict[str, str] = {}  # by name of a node: a line for `left`
 
     def ops_to_not_decompose(self, ep: ExportedProgram) -> tuple[list[OpOverload], Callable[[Node], bool]]:
-        """Those that would become several, where they are units that a chip takes: when parts are formed it is too late to divide them."""
+        """Returns the operations to keep whole: those in WHOLE that form a unit which a chip takes.
+
+        The decision is needed now: when parts are formed, it is too late to decompose."""
         kept = [node for node in ep.graph.nodes if name_of(node) in WHOLE and not why_not(node, set()) and self._takes_alone(ep, node)]
         return [node.target for node in kept], lambda node: node in kept
 
@@ -172,7 +178,7 @@ class SkilletPartitioner(Partitioner):  # type: ignore[misc,unused-ignore]
         return PartitionResult(exported_program, tags)
 
     def _ask(self, program: ExportedProgram, nodes: set[Node], options: list[str]) -> dict[str, str]:
-        """Why devices take nothing of those nodes."""
+        """Returns, for each device that takes none of the nodes, the reason."""
         file = Writer(program, nodes).file()
         out = {}
         for device in self._devices:
@@ -197,7 +203,7 @@ class SkilletBackend(BackendDetails):  # type: ignore[misc,unused-ignore]
         devices, *options = (spec.value.decode() for spec in compile_specs)
         file = Writer(edge_program).file()
         part, reason = compiled(file, devices, options)
-        if reason and "--partition" not in options:  # the real weights may cost more than those that were asked about
+        if reason and "--partition" not in options:  # the real weights may cost more than the likely values that partition() used
             part, reason = compiled(file, devices, [*options, *ALL])
         if reason:
             raise RuntimeError(f"skillet compile: {reason}")

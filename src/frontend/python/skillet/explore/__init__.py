@@ -1,1 +1,1 @@
-"""Tools for people who find out how an NPU works, over what `skillet decode`, `edit` and `replay` say: of no family in particular."""
+"""Tools to find out how an NPU works, based on the output of `skillet decode`, `edit` and `replay`. They work for all families."""

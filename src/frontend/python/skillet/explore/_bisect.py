@@ -1,4 +1,4 @@
-"""`skillet bisect`: which of the fields that differ between two captures of a job makes its result wrong."""
+"""`skillet bisect`: finds which of the fields that differ between two captures of a job make its result wrong."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ROW = re.compile(r" *([0-9a-f]{8}): ([0-9a-f ]+)$")
 
 
 class Unusable(Exception):
-    """What is said to who called it."""
+    """An error to report to the user."""
 
 
 def run(*words: str) -> subprocess.CompletedProcess[str]:
@@ -45,15 +45,15 @@ def edit(path: str, file: Path) -> None:
 
 
 class Text:
-    """The text of `skillet edit`: lines that can be replaced one by one, by what they say of."""
+    """The text of `skillet edit`, whose values can be replaced one by one by key."""
 
     def __init__(self, capture: str, folder: Path, name: str) -> None:
         file = folder / name
         edit(capture, file)
-        if not file.read_bytes().startswith(b"# skillet edit"):  # it was a text
+        if not file.read_bytes().startswith(b"# skillet edit"):  # the input was a text of `skillet edit`, not a capture
             file = folder / (name + ".again")
             edit(str(folder / name), file)
-        self.lines: list[tuple[str, str]] = []  # a line that stays and the name of the rows that follow it, or "" and the key of a value
+        self.lines: list[tuple[str, str]] = []  # (a fixed line, name of the rows that follow it) or ("", key of a value)
         self.values: dict[str, str] = {}
         where, part, jobs = "", "", 0
         for line in file.read_text().splitlines():
@@ -62,7 +62,7 @@ class Text:
                 where, jobs = f"{found[1]}:", 0
             jobs += line.startswith("job")
             if line.startswith(("list ", "buffer ")):
-                line = line.replace(" zero", " bytes")  # without rows: the other one may have some
+                line = line.replace(" zero", " bytes")  # without rows: the other text may have some
                 part = f"{where}job {jobs - 1} list" if line.startswith("list") else f"{where}buffer {line.split()[1]}"
                 self.lines.append((line, part))
             elif line.startswith("field "):
@@ -76,11 +76,11 @@ class Text:
                 self.values[key] = line
 
     def shape(self) -> list[str]:
-        """All that is neither a field nor a row of words."""
+        """Returns all lines that are neither fields nor rows of words."""
         return [line for line, _ in self.lines if line and not line.startswith("node")]
 
     def fields(self) -> dict[str, set[str]]:
-        """By submission."""
+        """Returns the keys of fields by submission."""
         out: dict[str, set[str]] = {}
         for key in self.values:
             if " bytes from " not in key:
@@ -88,13 +88,13 @@ class Text:
         return out
 
     def drop(self, keys: set[str]) -> None:
-        """The words that they are in say the same."""
+        """Removes fields: the words that contain them hold the same values."""
         self.lines = [(line, key) for line, key in self.lines if line or key not in keys]
         for key in keys & self.values.keys():
             del self.values[key]
 
     def with_values(self, values: dict[str, str]) -> str:
-        """A row of zeros has no line: one that has none here follows its list or buffer."""
+        """Returns the text with some values replaced. An added row, which was zero before, follows the line of its list or buffer."""
         taken, out = {**self.values, **values}, []
         rows = {key: value for key, value in values.items() if key not in self.values}
         for line, name in self.lines:
@@ -105,7 +105,7 @@ class Text:
 
 
 def drop_unpaired(right: Text, wrong: Text) -> None:
-    """Where one side lacks a register, fields mean other words on the other: there bare words are compared."""
+    """Removes fields of submissions whose registers differ: there the fields are other words, so bare words are compared."""
     a, b = right.fields(), wrong.fields()
     for where in a.keys() | b.keys():
         if a.get(where, set()) != b.get(where, set()):
@@ -114,7 +114,7 @@ def drop_unpaired(right: Text, wrong: Text) -> None:
 
 
 def candidates(right: Text, wrong: Text) -> dict[str, str]:
-    """What can be taken from the wrong one, fields before bare words: the line that is then there."""
+    """Returns the lines that can be taken from WRONG by key, fields before bare words."""
     keys = [key for key in wrong.values if key in right.values and right.values[key] != wrong.values[key]]
     rows = [key for key in {**right.values, **wrong.values} if (key in right.values) != (key in wrong.values) and " bytes from " in key]
     zeros = {key: re.sub(r"(?<=[: ])[0-9a-f]{8}(?!:)", "0" * 8, right.values[key]) for key in rows if key in right.values}
@@ -123,11 +123,11 @@ def candidates(right: Text, wrong: Text) -> dict[str, str]:
 
 
 def smallest_wrong(keys: Sequence[str], is_wrong: Callable[[Sequence[str]], bool]) -> list[str]:
-    """The fewest of KEYS that are wrong together, all of which are: each by halving how far the keys before it reach."""
+    """Returns a minimal set of KEYS that is wrong together, if all of them are. Finds each by bisection."""
     fixed: list[str] = []
     end = len(keys)
     while end and not (fixed and is_wrong(fixed)):
-        low, high = 0, end  # keys[:low] with the fixed ones is right, keys[:high] is wrong
+        low, high = 0, end  # keys[:low] with the fixed keys is right, keys[:high] is wrong
         while high - low > 1:
             middle = (low + high) // 2
             if is_wrong([*keys[:middle], *fixed]):
@@ -158,7 +158,7 @@ class Bisection:
             raise Unusable(f"{a}: its jobs write no buffer, so there is no result that could be wrong")
 
     def _random_inputs(self) -> list[str]:
-        """For what was not recorded: zeros would hide most mistakes."""
+        """Writes random data for inputs that were not recorded: zeros would hide most faults."""
         out, seen = [], set()
         for line, _ in self._right.lines:
             found = re.match(r"buffer (\d+) \S+ (\d+) unknown.* read", line)
@@ -184,7 +184,7 @@ class Bisection:
         return done.returncode != 0
 
     def faults(self) -> list[tuple[list[str], str]]:
-        """Groups of fields; each group alone makes the result wrong, and no part of it does."""
+        """Returns minimal groups of fields, each of which alone makes the result wrong, with the reason."""
         out: list[tuple[list[str], str]] = []
         left = list(self.differing)
         while left and self.is_wrong(left):

@@ -1,4 +1,4 @@
-"""Which case of skillet.conformance an operation of a .tflite file is: its kind, type, sizes, strides and padding."""
+"""Finds the case of skillet.conformance for an operation of a .tflite file: its kind, type, sizes, strides and padding."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     Options = dict[str, int]
 
 TYPES = {TYPE_CODES[name]: short for name, short in (("uint8", "u8"), ("int8", "i8"), ("int16", "i16"), ("float32", "f32"))}
-# Of operations with options that say sizes: the family, the options, and which input is the image and which the weights.
+# Operations with options for sizes: the family, the options, and which input is the image and which the weights.
 WINDOWS = {3: ("conv2d", "Conv2DOptions", 0, 1), 4: ("depthwise", "DepthwiseConv2DOptions", 0, 1), 1: ("average_pool", "Pool2DOptions", 0, None),
            17: ("max_pool", "Pool2DOptions", 0, None), 67: ("transpose_conv", "TransposeConvOptions", 2, 1)}
 OTHERS = {9: "fully_connected", 2: "concat"} | {code: name for name, (_, code, _) in BINARY.items()} | {one[1]: name for name, one in UNARY.items()}
 
 
 class NoCase(ValueError):
-    """Why the operation is no case."""
+    """The operation corresponds to no case. The message gives the reason."""
 
 
 def options_of(operation: Table, name: str) -> Options:
@@ -50,7 +50,7 @@ def named(numbers: dict[str, int], number: int) -> str:
 
 
 def case_name(file: Path, number: int | None) -> str:
-    """NoCase, with the reason. NUMBER may be None in a model of one operation."""
+    """Returns the name of the case for operation NUMBER, which may be None if the model has one operation. Raises NoCase with the reason."""
     try:
         data = file.read_bytes()
         model = Table(data, struct.unpack_from("<I", data)[0])
@@ -85,5 +85,5 @@ def _named(code: int, operation: Table, tensors: list[Table]) -> str:
         scales = weights.table(4).numbers(2, "f") if weights and weights.table(4) else []  # type: ignore[union-attr]
         words |= {"pc": "pc"} if len(scales) > 1 and "pc" in FAMILIES[op].choices and kind in ("i8", "i16") else {}
     name = name_of({"op": op, "type": kind, **defaults(op), **words})
-    parse(name)  # BadName: no such type
+    parse(name)  # raises BadName for an unsupported type
     return name

@@ -1,8 +1,10 @@
-"""`skillet dump`: what Mesa's rocket driver writes with ROCKET_DEBUG=dump_bos, as a capture.
+"""`skillet dump`: converts the files that Mesa's rocket driver writes with ROCKET_DEBUG=dump_bos to a capture.
 
-The files are mesa-KIND-A-B.bin: KIND is input, output, weights, biases or regcmd. B is the operation's number for weights and biases, the task's for regcmd.
-So each operation overwrites the regcmd files of the one before, and only a dump of one operation is whole. The lists of its tasks stand in one buffer, each
-at a multiple of 64 bytes; all but the last have the address of the next. Where the other buffers were is in the commands.
+The files are mesa-KIND-A-B.bin: KIND is input, output, weights, biases or regcmd. B is the operation's number for weights and biases, the task's for
+regcmd.
+So each operation overwrites the regcmd files of the one before, and only a dump of one operation is complete. The lists of its tasks are in one
+buffer, each
+at a multiple of 64 bytes; all but the last contain the address of the next. The commands contain the addresses of the other buffers.
 """
 
 from __future__ import annotations
@@ -22,29 +24,29 @@ from skillet._verb import verb_parser, would_overwrite
 
 FINE, CANNOT_BEGIN = 0, 2
 FILE = re.compile(r"mesa-(input|output|weights|biases|regcmd)-(\d+)-(\d+)\.bin$")
-LIST_BYTES, PAGE = 64, 4096  # lists begin at multiples of the one, buffers at multiples of the other
+LIST_BYTES, PAGE = 64, 4096  # lists begin at multiples of LIST_BYTES, buffers at multiples of PAGE
 ENABLE = (0x0081, 0x0008)  # target and register of the last command of a list
-NEXT = (0x0101, 0x0010)  # of the one with the address of the next list
-MOST_COMMANDS = 4096  # of a list
-# The field that has the address of each kind.
+NEXT = (0x0101, 0x0010)  # of the command with the address of the next list
+MOST_COMMANDS = 4096  # in a list
+# The field with the address of each kind of buffer.
 ADDRESS = {"input": "cna.feature_data_addr.feature_base_addr", "weights": "cna.dcomp_addr0.decompress_addr0", "biases": "dpu_rdma.bs_base_addr.bs_base_addr",
-           "output": "dpu.dst_base_addr.dst_base_addr", "operand": "dpu_rdma.ew_base_addr.ew_base_addr"}  # operand: what is added; it has no file of its own
+           "output": "dpu.dst_base_addr.dst_base_addr", "operand": "dpu_rdma.ew_base_addr.ew_base_addr"}  # operand: the second input of an addition, which has no file
 WEIGHT_BYTES = "cna.weight_size0.weight_bytes"
 ONE_ONLY = "Mesa uses the names again for each operation: dump a model of one operation, in an empty folder"
 CHIPS = {"rk3588": "rockchip,rk3588-rknn-core"}
 
 
 class Unusable(Exception):
-    """What is said to who called it."""
+    """An error to report to the user."""
 
 
 @dataclass
 class Buffer:
     address: int
     content: bytes
-    is_zero: bool = False  # its contents are not those before the job
-    size: int = 0  # that something else there has; the contents are those all the same
-    name: str = ""  # of the file
+    is_zero: bool = False  # the contents before the job are unknown: write zeros
+    size: int = 0  # at least so much belongs to the buffer, even if it has less contents
+    name: str = ""  # name of its file
 
     @property
     def end(self) -> int:
@@ -54,15 +56,15 @@ class Buffer:
 @dataclass
 class Job:
     commands: bytes
-    lists: list[tuple[int, int]]  # of each task: offset in the commands, and how many
-    address: int = 0  # of the commands; 0: they do not say
-    files: dict[str, Path] = field(default_factory=dict)  # of the other kinds
+    lists: list[tuple[int, int]]  # of each task: offset in the commands, and number of commands
+    address: int = 0  # address of the commands; 0: unknown
+    files: dict[str, Path] = field(default_factory=dict)  # files of the other kinds
     places: dict[str, int] = field(default_factory=dict)
     weight_bytes: int = 0
 
 
 def job_of(folder: Path) -> Job:
-    """The one operation that is there. Files of several are refused: which of them belong together is not in them."""
+    """Reads the files of one operation. Rejects files of several operations: they do not contain which of them belong together."""
     found: dict[str, dict[tuple[int, int], Path]] = {}
     for file in sorted(folder.iterdir()):
         if match := FILE.match(file.name):
@@ -79,7 +81,7 @@ def job_of(folder: Path) -> Job:
 
 
 def joined(tasks: list[Path]) -> Job:
-    """The tasks' files as the buffer that they were in: each has the address of the next."""
+    """Joins the files of the tasks to one buffer of commands. Each task contains the address of the next."""
     out, goes_on = Job(b"", []), 0
     for at, file in enumerate(tasks):
         lists, after, following = read_lists(file)
@@ -98,7 +100,7 @@ def joined(tasks: list[Path]) -> Job:
 
 
 def read_lists(file: Path) -> tuple[list[tuple[int, int]], int, int]:
-    """The lists, where the next one can begin, and the address there if the last list goes on (else 0)."""
+    """Returns the lists in a file, the offset where the next list can begin, and its address if the last list continues there (else 0)."""
     data, lists, at, following = file.read_bytes(), [], 0, 0
     if not data or len(data) % 8:
         raise Unusable(f"{file}: {len(data)} bytes are no 64-bit commands")
@@ -119,7 +121,7 @@ def read_lists(file: Path) -> tuple[list[tuple[int, int]], int, int]:
 
 
 def write_capture(folder: Path, chip: str, job: Job, buffers: list[Buffer], reads: list[int], writes: list[int]) -> None:
-    """capture.json and the files that it names. READS, WRITES: addresses."""
+    """Writes capture.json and the files that it names. READS and WRITES are addresses of buffers."""
     folder.mkdir(parents=True, exist_ok=True)
     handles = {one.address: at + 1 for at, one in enumerate(buffers)}
     rows = []
@@ -138,9 +140,9 @@ def write_capture(folder: Path, chip: str, job: Job, buffers: list[Buffer], read
 
 
 def find_places(job: Job, chip: str) -> None:
-    """Where the commands say that the buffers are: the lowest address that a task has for each."""
+    """Reads the addresses of buffers from the commands: the lowest address that a task has for each kind."""
     with tempfile.TemporaryDirectory() as scratch:
-        apart = Job(job.commands, job.lists, 1 << 31)  # for now: out of the way
+        apart = Job(job.commands, job.lists, 1 << 31)  # temporary address above all others
         write_capture(Path(scratch), chip, apart, [Buffer(apart.address, job.commands)], [], [])
         done = subprocess.run([command_path(), "decode", "--json", "--", scratch], capture_output=True, text=True, check=False)
     if done.returncode:
@@ -156,7 +158,7 @@ def find_places(job: Job, chip: str) -> None:
 
 
 def layout(job: Job) -> tuple[list[Buffer], list[int], list[int]]:
-    """The buffers by address; what the job reads and writes. What it writes is zero before."""
+    """Returns the buffers by address, and the addresses that the job reads and writes. Buffers that it writes are zero before."""
     found: dict[int, Buffer] = {}
     for kind in ("weights", "biases", "input", "output"):
         if kind not in job.places:

@@ -1,4 +1,4 @@
-"""`skillet fields`: what the fields of a folder of captures have in common, and what they follow."""
+"""`skillet fields`: finds what the fields in a folder of captures have in common, and which dimensions they follow."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from typing import Any, Iterable, Iterator
 
 FINE, FAILED, CANNOT_BEGIN = 0, 1, 2
-FEWEST = 3  # different values, on both sides, of which a line says anything
-SHARE = 0.95  # of the samples that must be on a line
+FEWEST = 3  # fewest different values, in x and in y, for which a line is reported
+SHARE = 0.95  # least share of the samples that must be on a line
 MOST_VALUES, MOST_RULES = 12, 3
 SUFFIXES = (".skcap", ".capture", ".txt")
 
@@ -50,12 +50,12 @@ class Rule:
 
 @dataclass
 class Field:
-    """One field of one kind of job, over all captures."""
+    """One field in one kind of job, in all captures."""
     kind: str
     name: str
     bits: int
     values: Counter[int] = field(default_factory=Counter)
-    jobs: dict[int, int] = field(default_factory=dict)  # number of the job: value
+    jobs: dict[int, int] = field(default_factory=dict)  # job number: value
     samples: list[Any] = field(default_factory=list)
 
     def moved(self) -> int:
@@ -74,7 +74,7 @@ def captures(paths: Iterable[str]) -> Iterator[Path]:
 
 
 def model_of(capture: Path) -> Path | None:
-    """Beside it, or where a golden folder has it: GOLDEN/CHIP/SET/CASE and GOLDEN/models/SET/CASE.tflite."""
+    """Returns the model of a capture: beside it, or in a golden folder with GOLDEN/CHIP/SET/CASE and GOLDEN/models/SET/CASE.tflite."""
     places = [capture / "model.tflite", capture.with_suffix(".tflite")]
     parents = capture.absolute().parents
     if len(parents) > 2:
@@ -93,7 +93,7 @@ class Study:
         self.chips[decoded["chip"]] += 1
         kinds = Counter(one["what"] for submission in decoded["submissions"] for one in submission["operations"])
         for submission in decoded["submissions"]:
-            # Which of several jobs of a kind a model's dimensions are of is not known.
+            # If several jobs are of one kind, it is unknown which of them has the model's dimensions.
             first = self.jobs
             self.jobs += len(submission["operations"])
             seen: Counter[tuple[int, str]] = Counter()
@@ -117,7 +117,7 @@ class Study:
 
 
 def line_through(points: Counter[tuple[int, int]]) -> tuple[int, int, int] | None:
-    """p, q and c of the line q * y = p * x + c with the most of the points (x, y)."""
+    """Returns p, q and c of the line q * y = p * x + c through the most points (x, y), or None."""
     ordered = sorted(points)
     if min(len({x for x, _ in ordered}), len({y for _, y in ordered})) < FEWEST:
         return None
@@ -126,7 +126,7 @@ def line_through(points: Counter[tuple[int, int]]) -> tuple[int, int, int] | Non
         for (x1, y1), (x2, y2) in zip(ordered, ordered[step:]):
             if x1 != x2 and y1 != y2:
                 common = gcd(x2 - x1, y2 - y1)
-                p, q = (y2 - y1) // common, (x2 - x1) // common  # x rises
+                p, q = (y2 - y1) // common, (x2 - x1) // common  # x increases
                 lines[p, q, y1 * q - p * x1] += 1
     best = [(sum(count for (x, y), count in points.items() if q * y == p * x + c), Fraction(p, q), Fraction(c, q), (p, q, c)) for (p, q, c), _ in lines.most_common(3)]
     return max(best)[3] if best else None
@@ -145,7 +145,7 @@ def on_line(samples: list[Any], dimension: str, op: str) -> Rule | None:
 
 
 def rules(row: Field) -> list[Rule]:
-    """The plainest first; the same line for several operations is one rule."""
+    """Returns the rules that hold for most samples, the simplest dimensions first. Operations with the same line share a rule."""
     by_op = defaultdict(list)
     for sample in row.samples:
         by_op[sample[1]].append(sample)
@@ -164,7 +164,7 @@ def rules(row: Field) -> list[Rule]:
 
 
 def together(rows: list[Field]) -> list[list[Field]]:
-    """Groups whose values are renamings of each other in all jobs."""
+    """Returns groups of fields whose values map one to one in all jobs."""
     groups = defaultdict(list)
     for row in rows:
         names: dict[int, int] = {}

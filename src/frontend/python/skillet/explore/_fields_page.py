@@ -1,4 +1,4 @@
-"""`skillet fields --html`: the report as one HTML page that needs no network. Each bit of a field is a square: filled where it moved."""
+"""`skillet fields --html`: writes the report as one HTML page without external files. Each bit of a field is a square, filled if it changed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def bits(count: int, moved: int) -> str:
 
 
 def page(made: dict[str, Any], rules: list[list[str]], values: list[str]) -> str:
-    """RULES and VALUES: of each field, as text."""
+    """Returns the page. RULES and VALUES: texts for each field."""
     rows = []
     for row, lines, text in zip(made["fields"], rules, values):
         cells = (("name", escape(f"{row['kind']} {row['name']}")), ("bits", bits(min(row["bits"], 64), int(row["moved"], 16))), ("code", "<br>or ".join(map(escape, lines))),

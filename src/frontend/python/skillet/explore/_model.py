@@ -17,7 +17,7 @@ AXES = ("n", "height", "width", "channels")
 
 
 class Table:
-    """A FlatBuffers table. Nonsense ends in struct.error or IndexError."""
+    """A FlatBuffers table. Invalid data raises struct.error or IndexError."""
 
     def __init__(self, data: bytes, at: int) -> None:
         self._data, self._at = data, at
@@ -63,7 +63,9 @@ def _shape(prefix: str, tensor: Table) -> dict[str, int]:
 
 
 def dimensions(file: Path) -> tuple[str, dict[str, int]] | None:
-    """The operation's name, with its stride where that is not 1, and its dimensions by name; None: it has several operations, or it is no model."""
+    """Returns the operation's name, with its stride if that is not 1, and its dimensions by name.
+
+    Returns None if the file has several operations, or is not a model."""
     try:
         data = file.read_bytes()
         model = Table(data, struct.unpack_from("<I", data)[0])

@@ -1,4 +1,4 @@
-"""`skillet page`: a capture as one HTML page: jobs in their order, buffers by address, fields with what they mean, differences."""
+"""`skillet page`: writes a capture as one HTML page: jobs in order, buffers by address, fields with their meaning, differences."""
 
 from __future__ import annotations
 
@@ -99,11 +99,11 @@ drawAll();
 
 
 class Unusable(Exception):
-    """What is said to who called it."""
+    """An error to report to the user."""
 
 
 class Interned:
-    """Each value once, by number."""
+    """A list of distinct values; each has a number."""
 
     def __init__(self) -> None:
         self.values: list[Any] = []
@@ -122,19 +122,19 @@ def counted(number: int, what: str) -> str:
 
 
 def asked(*words: str) -> tuple[Json, str]:
-    """What a verb says with --json, and what it warns of: a capture that is cut off, say."""
+    """Runs a verb with --json. Returns its output and its warnings, such as that a capture is cut off."""
     done = subprocess.run([command_path(), *words, "--json"], capture_output=True, text=True, errors="replace", check=False)
     lines = [line.removeprefix("skillet: ") for line in done.stderr.strip().splitlines()]
     try:
         out: Json = json.loads(done.stdout)
     except ValueError:
         raise Unusable(lines[-1] if lines else f"skillet {words[0]} ended with {done.returncode}") from None
-    is_whole = done.returncode == 0 or words[0] == "diff"  # which says so of differences
+    is_whole = done.returncode == 0 or words[0] == "diff"  # the exit code of diff reports differences
     return out, "" if is_whole else " ".join(lines) or f"skillet {words[0]} ended with {done.returncode}"
 
 
 def values_moved(shape: str) -> int:
-    """Of '16x16x32 -> 16x16x64, kernel 1x1': values of both images."""
+    """Returns the number of values in both images of a shape such as '16x16x32 -> 16x16x64, kernel 1x1'."""
     total = 0
     for part in shape.split(",")[0].split("->"):
         sizes = re.search(r"\d+(?:x\d+)+", part)
@@ -150,7 +150,7 @@ def buffer_row(one: Json, is_read: bool) -> list[Any]:
 
 
 class Differences:
-    """Of a diff: by submission and path, each once."""
+    """The differences of a diff by submission and path. Each is returned once."""
 
     def __init__(self, found: list[Json]) -> None:
         self.count = len(found)
@@ -159,7 +159,7 @@ class Differences:
             self._left.setdefault((one["submission"], one["path"]), []).append(one)
 
     def of(self, submission: int, path: str, value: str) -> str:
-        """What the other one has in place of this value; empty: the same."""
+        """Returns the other capture's value instead of VALUE; empty: the same."""
         at = self._left.get((submission, path), [])
         for one in at:
             if one["a"].split(" ")[0] == value or len(at) == 1:
@@ -168,13 +168,13 @@ class Differences:
         return ""
 
     def take_rest(self, submission: int | None) -> list[Json]:
-        """What no field stands for: jobs, bytes, what only the other one has. None: of all submissions."""
+        """Returns the differences outside of fields: jobs, bytes, items of one capture only. None: in all submissions."""
         keys = [key for key in self._left if submission in (None, key[0])]
         return [one for key in keys for one in self._left.pop(key)]
 
 
 def contents(capture: str, against: str, chip: str) -> tuple[Json, str]:
-    """What the script of the page reads, and what is wrong with the captures."""
+    """Returns the data for the page's script, and the first warning about the captures."""
     also = ["--chip", chip] if chip else []
     decoded, wrong = asked("decode", capture, "--all", *also)
     found, also_wrong = asked("diff", capture, against, *also) if against else ({"differences": []}, "")

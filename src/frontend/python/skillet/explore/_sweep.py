@@ -1,4 +1,4 @@
-"""`skillet sweep`: captures of one operation in many sizes, under any delegate on a simulated chip, for `skillet fields`."""
+"""`skillet sweep`: captures one operation in many sizes, under any delegate on a simulated chip, for `skillet fields`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from skillet._verb import verb_parser, would_overwrite
 FINE, FAILED, CANNOT_BEGIN = 0, 1, 2
 PATIENCE = 300  # seconds for one model
 MOST_CASES = 4096
-# Parameters of the cases of skillet.conformance, by what they are called here.
+# Parameters of skillet.conformance by their names on the command line.
 OVER = {"in_channels": ("c", "{}"), "out_channels": ("o", "{}"), "size": ("size", "{0}x{0}"), "height": ("height", "{}"), "width": ("width", "{}"),
         "kernel": ("k", "k{0}x{0}"), "stride": ("s", "s{}"), "dilation": ("d", "d{}")}
 CHILD = """
@@ -29,11 +29,11 @@ opened(Target("delegate", sys.argv[2], dict(one.split("=", 1) for one in sys.arg
 
 
 class Unusable(Exception):
-    """What is said to who called it."""
+    """An error to report to the user."""
 
 
 def values_of(text: str) -> list[tuple[str, str]]:
-    """in_channels=1..64, in_channels=8..64..8 or in_channels=1,2,5: the parameter and each value."""
+    """Parses in_channels=1..64, in_channels=8..64..8 or in_channels=1,2,5 to pairs of parameter and value."""
     name, _, words = text.partition("=")
     found = re.match(r"(\d+)\.\.(\d+)(?:\.\.([1-9]\d*))?$", words)
     numbers: list[int] | range = range(int(found[1]), int(found[2]) + 1, int(found[3] or 1)) if found else []
@@ -46,7 +46,7 @@ def values_of(text: str) -> list[tuple[str, str]]:
 
 
 def base_case(text: str, operation: int | None) -> str:
-    """The case that TEXT names, or that is like an operation of the model that it names."""
+    """Returns the case that TEXT names, or the case that resembles an operation of the model TEXT."""
     if not text.endswith(".tflite"):
         if operation is not None:
             raise Unusable("--op: is for a .tflite file")
@@ -61,7 +61,7 @@ def base_case(text: str, operation: int | None) -> str:
 
 
 def changed(params: dict[str, Any], choice: dict[str, str]) -> dict[str, Any]:
-    """The parameters of a case with others in place of some; height and width are halves of its size."""
+    """Returns the parameters of a case with CHOICE applied. Height and width are the two parts of its size."""
     rest = dict(choice)
     if "height" in rest or "width" in rest:
         height, _, width = rest.get("size", params["size"]).partition("x")
@@ -85,13 +85,13 @@ def cases(name: str, over: list[str]) -> list[str]:
 
 
 def places_of(folder: Path, case: str) -> tuple[Path, Path]:
-    """Of its model and of its capture."""
+    """Returns the paths of the model and of the capture."""
     stem = str(folder / case.replace("/", "_"))
     return Path(stem + ".tflite"), Path(stem + ".skcap")
 
 
 def capture(case: str, args: argparse.Namespace, folder: Path) -> str:
-    """Why there is none; empty: there is one."""
+    """Captures a case. Returns why there is no capture; empty: there is one."""
     from skillet.conformance._cases import build
     model, made = places_of(folder, case)
     model.write_bytes(build(case).graph.file())
