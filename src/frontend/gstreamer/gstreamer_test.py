@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The element skilletinfer in pipelines of gst-launch-1.0: it finds what `skillet run` finds in the same frames.
+"""Tests the element skilletinfer in pipelines of gst-launch-1.0: it finds what `skillet run` finds in the same frames.
 
-usage: gstreamer_test.py PLUGIN SKILLET      run at the top of the source tree; exit code 77 where GStreamer has not what this needs
+usage: gstreamer_test.py PLUGIN SKILLET      run at the top of the source tree; exit code 77 if a part of GStreamer is missing
 """
 import json
 import os
@@ -32,7 +32,7 @@ def launch(pipeline, before=()):
 
 
 def messages(pipeline, before=()):
-    """What each element said, in order: {name: [JSON]}."""
+    """Returns the messages of each element in order: {name: [JSON]}."""
     done = launch(pipeline, before)
     assert done.returncode == 0, done.stdout.decode()[-2000:] + done.stderr.decode()[-2000:]
     said = {}
@@ -74,7 +74,7 @@ class Pipelines(unittest.TestCase):
         cls.holder.cleanup()
 
     def check_equal(self, source, kind, size, device, options, before=()):
-        """`options`: of the element and of the verb."""
+        """Compares the element with the verb `run`. `options` are for both."""
         frames = self.folder / "frames"
         of_element, of_verb = options
         said = messages(f"{source} ! tee name=t ! queue ! skilletinfer name=net device={device} {of_element} ! fakesink "
@@ -164,7 +164,7 @@ class Pipelines(unittest.TestCase):
         self.assertIn(b"the NPU failed, the CPU goes on", done.stderr + done.stdout)
 
     def test_a_pipeline_is_not_changed_by_what_happens_meanwhile(self):
-        """A model that becomes nonsense, a trace on a full disk, SIGTERM: the messages are those of the frames."""
+        """Messages match the frames although a model file becomes invalid, a trace meets a full disk, or SIGTERM arrives."""
         many = NOISE.replace("buffers=3", "buffers=20")
         model, trace = self.folder / "replaced.tflite", self.folder / "run.pftrace"
         for device, before in (("sim:a311d", ()), ("sim:rk3588", ()), ("npu", (SKILLET, "virtual", "--chip", "a311d", "--"))):
@@ -187,7 +187,7 @@ class Pipelines(unittest.TestCase):
 
     @staticmethod
     def meanwhile(pipeline, before, do, **environment):
-        """DO gets the group of processes after two frames: the exit code, what the element said, standard error."""
+        """Calls DO with the group of processes after two frames. Returns the exit code, the element's messages and standard error."""
         process = subprocess.Popen([*before, "gst-launch-1.0", "-m", *pipeline.split()], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                    env=ENV | environment, start_new_session=True)
         out, seen = "", 0

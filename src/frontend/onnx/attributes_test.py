@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Each attribute that the libraries of frontend/onnx which plug-ins have read of a node is one that ONNX Runtime's provider asks its host for.
+"""Checks that ONNX Runtime's provider requests from its host every attribute that the libraries of frontend/onnx read.
 
-usage: attributes_test.py     exit code 1: one is not asked for, so that its default would count
+usage: attributes_test.py     exit code 1: an attribute is not requested, so that its default would be used
 """
 import re
 import sys
@@ -9,7 +9,7 @@ from pathlib import Path
 
 FRONTEND = Path(__file__).resolve().parents[1]
 READ = re.compile(r'(?:\b(?:int|ints|float|string)_of\((?:\w+\.)*node(?:\(\))?, |pair_of\((?:\w+\.)*node(?:\(\))?, |attributes\.(?:find|contains|at)\()"(\w+)"')
-LIBRARIES = re.compile(r"skillet_library\((?:onnx|onnx_parts) SOURCES ([\w. ]+)")  # not that of files
+LIBRARIES = re.compile(r"skillet_library\((?:onnx|onnx_parts) SOURCES ([\w. ]+)")  # without the library that reads files
 
 
 def main():

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""`skillet fields` and `skillet bisect`: rules that are there, fields that were made wrong on purpose, and input that is no capture.
+"""Tests `skillet fields`, `skillet bisect` and related verbs: known rules, fields made wrong on purpose, and input that is not a capture.
 
-usage: explore_test.py SKILLET [--long] [--golden DIR]     --long: only the cases that take long, of them the recorded jobs of ../shared
+usage: explore_test.py SKILLET [--long] [--golden DIR]     --long: only the long cases, among them the recorded jobs of ../shared
 """
 import contextlib
 import io
@@ -38,7 +38,7 @@ sys.path.insert(0, str(ROOT / "tests/integration"))
 from share import of as share_of  # noqa: E402
 
 MOST_REPLAYS, NOISE = 20, 24 if IS_LONG else 12
-# What the rows document: field and dimension.
+# Documented rules: field and dimension.
 DOCUMENTED = {
     "a311d": {"nn_instruction.kernel_x_size": "kernel", "nn_instruction.out_x_size": "out_", "nn_instruction.out_y_size": "out_",
               "nn_instruction.out_z_size": "out_channels", "nn_instruction.in_x_size": "in_", "nn_instruction.in_y_size": "in_",
@@ -51,9 +51,9 @@ DOCUMENTED = {
                "dpu.dst_surf_stride.dst_surf_stride": "out_height * out_width"},
 }
 DOCUMENTED["imx8mp"] = DOCUMENTED["s905d3"] = DOCUMENTED["a311d"]
-PLANTED = {"s905d3": ("edge/k3_none_i8", "rand/000_conv_u8")}  # cases in which fields are made wrong; else these:
+PLANTED = {"s905d3": ("edge/k3_none_i8", "rand/000_conv_u8")}  # cases in which fields are made wrong; for other chips:
 PLANTED_CASES = ("ops/conv3x3_valid_i8", "ops/conv5x5_u8")
-OWN_JOBS = {"imx93": ("conv3x3_s2_u8", "concat2_i8"), "rk3576": ("conv3x3_s2_u8", "concat2_i8")}  # where no submissions are recorded: models of tests/models
+OWN_JOBS = {"imx93": ("conv3x3_s2_u8", "concat2_i8"), "rk3576": ("conv3x3_s2_u8", "concat2_i8")}  # models of tests/models for chips without recorded submissions
 
 
 def called(main, *words):
@@ -95,7 +95,7 @@ class Explore(unittest.TestCase):
         self.assertEqual({row["name"]: row["moved"] for row in made["fields"]}["still"], "0x0")
 
     def studied(self, values_of, dims_of, ops=("CONV_2D",), kinds=("NN",)):
-        """The report of captures of sizes 2 to 39: VALUES_OF: of a size, (name, value) of each field of each job."""
+        """Returns the report of captures of sizes 2 to 39. VALUES_OF returns (name, value) of each field of each job for a size."""
         study = _fields.Study()
         for size in range(2, 40):
             fields = [{"operation": operation, "kind": "value", "name": name, "raw": f"{value & (1 << 64) - 1:#x}", "bits": "word 0 bits 31:0"}
@@ -113,10 +113,10 @@ class Explore(unittest.TestCase):
                                  "area": ["2 * width  (CONV_2D: 38 of 38 jobs)"], "again": [], "again #2": ["width  (CONV_2D: 38 of 38 jobs)"]})
         self.assertEqual(min(map(int, made["below"]["values"])), -39)
         self.assertEqual((made["again"]["values"], made["again #2"]["jobs"]), ({"5": 38}, 38))
-        # A product stands where no dimension alone does; one line of two operations is one rule.
+        # A product is reported if no single dimension fits; one line of two operations is one rule.
         made = self.studied(lambda size: [("area", size * (size % 7))], lambda size: {"width": size, "height": size % 7, "width * height": size * (size % 7)}, ("ADD", "CONV_2D"))
         self.assertEqual(_fields.rules_text(made["area"]), ["width * height  (ADD, CONV_2D: 38 of 38 jobs)"])
-        # Which of several jobs of a kind a model is of is not known.
+        # It is unknown which of several jobs has the model's dimensions.
         made = self.studied(lambda size: [("width", size)], lambda size: {"width": size}, kinds=("NN", "NN"))
         self.assertEqual((made["width"]["rules"], made["width"]["jobs"]), ([], 76))
 
@@ -165,7 +165,7 @@ class Explore(unittest.TestCase):
             self.assertEqual([(data["fields"][row[2]][0], row[3]) for row in made["rows"]], [(one["name"], one["value"]) for one in given["fields"]])
             self.assertEqual([one[0] for one in made["buffers"]], [one["buffer"] for one in given["buffers"]])
         self.assertEqual([job[:2] + job[3:] for job in data["submissions"][1]["jobs"]][1], ["NN", "16x16x32 -> 16x16x64, kernel 1x1", 16 * 16 * 96])
-        self.assertNotRegex(text, r"https?://|src=|@import")  # nothing from a network
+        self.assertNotRegex(text, r"https?://|src=|@import")  # loads nothing from a network
         other = self.path / "<b>.txt"
         subprocess.run(["skillet", "edit", A311D, "-o", other], check=True)
         other.write_text(other.read_text().replace("nn_instruction.out_x_size = 16", "nn_instruction.out_x_size = 15"))
@@ -241,7 +241,7 @@ class Explore(unittest.TestCase):
         self.assertEqual(called(_bisect.main, A311D, RK3588)[0], 2)
 
     def planted(self, capture, plants, rng):
-        """Fields of NOISE that do no harm, and one or two that do: these are found. How many plants there were."""
+        """Makes harmless fields and one or two harmful ones wrong: only the latter must be found. Returns how many of PLANTS were not tried."""
         text, wrong = self.path / "a", self.path / "b"
         subprocess.run(["skillet", "edit", capture, "-o", text], check=True)
         lines = text.read_text().split("\n")
@@ -285,7 +285,7 @@ class Explore(unittest.TestCase):
         self.assertEqual(self.planted(RK3588, 2, random.Random(2)), 0)
 
     def test_fields_that_one_side_lacks_are_compared_as_words(self):
-        """A register less on one side: its fields, and those behind it, are of other words."""
+        """If one side lacks a register, its fields and those after it are other words."""
         def text(fields, rows):
             path = self.path / "side"
             path.write_text("# skillet edit 1\nsubmission 0\n" + "".join(f"field {one}\n" for one in fields) + "job\nlist 0 0x0 0\nbuffer 1 0x1000 64 bytes\n" +
@@ -303,7 +303,7 @@ class Explore(unittest.TestCase):
         self.assertEqual(list(_bisect.candidates(right, wrong)), ["0:y"])
 
     def test_rows_that_one_side_has_as_zeros_are_compared(self):
-        """The text leaves rows of zeros out: words that became zero, and zeros that became words, differ all the same."""
+        """The text omits rows of zeros. Words that became zero, and zeros that became words, still count as differences."""
         def text(name, rows, kind="bytes"):
             path = self.path / name
             path.write_text("# skillet edit 1\nsubmission 0\njob\nlist 8 0x0 0\n" + "".join(f"  {at:08x}: {word}\n" for at, word in rows[0]) +
@@ -324,7 +324,7 @@ class Explore(unittest.TestCase):
                 self.assertEqual(sorted(bare.with_values(got).splitlines()), sorted(full.with_values({}).splitlines()), "all rows of one side make it the other")
 
     def test_words_that_became_zero_are_found(self):
-        """Weights of zeros: rows that one text only has make the result wrong."""
+        """Weights of zeros: rows that only one text has make the result wrong."""
         right, wrong = self.path / "a", self.path / "b"
         subprocess.run(["skillet", "edit", RK3588, "-o", right], check=True)
         lines = right.read_text().split("\n")
@@ -342,7 +342,7 @@ class Explore(unittest.TestCase):
                 self.assertIn(there, lines)
 
     def test_what_bisect_replays(self):
-        """On the device that is named, else on the chip's simulator; with the inputs that are given, else random ones of what was not recorded."""
+        """Replays run on the given device or on the chip's simulator, with the given inputs or random ones for those not recorded."""
         text = ("# skillet edit 1\ndevice x\nnode {node}\nsubmission 0\nfield x = {x}\njob\nlist 0 0x0 0\nbuffer 3 0x1000 64 unknown listed read\n"
                 "buffer 4 0x2000 64 unknown listed write\nbuffer 5 0x3000 64 zero listed read\n")
         a, b, seen = self.path / "a", self.path / "b", []
@@ -382,7 +382,7 @@ class Explore(unittest.TestCase):
             self.assertEqual(called(_bisect.main, a, b, "--device", "npu"), (2, "", f"bisect: {a}: its jobs write no buffer, so there is no result that could be wrong\n"))
 
     def commands(self, name, *lists):
-        """A regcmd file of these lists, each with the address of the next one (0: none), filled to 64 bytes but for the last."""
+        """Returns a regcmd file of these lists. Each has the address of the next one (0: none); all but the last are padded to 64 bytes."""
         words = [[target << 48 | value << 16 | register for (target, register), value in [((0x0201, 0x1010), 7), (_dump.NEXT, following), (_dump.ENABLE, 1)]] for following in lists]
         (self.path / name).write_bytes(b"".join(b"".join(word.to_bytes(8, "little") for word in one).ljust(64, b"\0") for one in words)[:64 * len(words) - 16])
         return self.path / name
@@ -449,7 +449,7 @@ class Explore(unittest.TestCase):
         delegate.touch()
 
         def run(command, **_):
-            if command[-1] == "true":  # whether there is such a chip
+            if command[-1] == "true":  # checks whether the chip exists
                 return subprocess.CompletedProcess(command, 2 if "nochip" in command else 0, "", "skillet: sim:nochip: no chip 'nochip'\n")
             commands.append(command)
             if takes in command:
@@ -468,7 +468,7 @@ class Explore(unittest.TestCase):
             self.assertEqual(called(_sweep.main, "8x8", "--over", f"size=1..{_sweep.MOST_CASES + 1}", *words[3:])[::2], (2, f"sweep: more than {_sweep.MOST_CASES} models\n"))
 
     def dumped(self, capture, folder):
-        """The files that Mesa's driver writes of these jobs."""
+        """Writes the files that Mesa's driver writes for these jobs."""
         folder.mkdir()
         submission = json.loads((capture / "capture.json").read_text())["submits"][0]
         fields = json.loads(subprocess.run(["skillet", "decode", capture, "--json"], check=True, capture_output=True).stdout)["submissions"][0]["fields"]
@@ -480,7 +480,7 @@ class Explore(unittest.TestCase):
                     (folder / f"mesa-{kind}-000-{number:03}.bin").write_bytes(content.ljust(one["size"], b"\0"))
         (job,) = submission["jobs"]
         commands = {one["address"]: (capture / one["file"]).read_bytes() for one in submission["buffers"] if "file" in one}
-        for number, task in enumerate(job["tasks"]):  # a few bytes more than its commands, as Mesa writes them
+        for number, task in enumerate(job["tasks"]):  # Mesa writes a few bytes more than the task's commands
             start = max(one for one in commands if one <= task["regcmd"])
             at = task["regcmd"] - start
             (folder / f"mesa-regcmd-000-{number:03}.bin").write_bytes(commands[start][at:at + 8 * task["regcmd_count"]].ljust(8 * task["regcmd_count"] + 32, b"\0"))
@@ -507,7 +507,7 @@ class Explore(unittest.TestCase):
             code, _, err = called(_dump.main, folder, "-o", self.path / "x")
             self.assertEqual((code, err.count("\n"), said in err), (2, 1, True) if said else (code, err.count("\n"), True), err)
         stream.write_bytes(whole)
-        for kind in ("weights", "biases", "input"):  # of an operation before
+        for kind in ("weights", "biases", "input"):  # left by an earlier operation
             other = folder / f"mesa-{kind}-000-001.bin"
             other.write_bytes(bytes(64))
             self.assertIn(f"has 2 files mesa-{kind}-A-B.bin, so several operations wrote it", called(_dump.main, folder, "-o", self.path / "x")[2])
@@ -516,7 +516,7 @@ class Explore(unittest.TestCase):
         self.assertIn("no file mesa-regcmd", called(_dump.main, folder, "-o", self.path / "x")[2])
 
     def test_the_first_buffer_may_be_at_address_0(self):
-        """Where Mesa's is, the weights."""
+        """Mesa's first buffer is at address 0: the weights."""
         lowered, what = self.path / "lowered", json.loads((RK3588 / "capture.json").read_text())
         shutil.copytree(RK3588, lowered)
         (submission,) = what["submits"]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`skillet serve` by clients that speak Frigate's zmq protocol: answers, models, what is no message, how it ends.
+"""Tests `skillet serve` with clients of Frigate's zmq protocol: answers, models, invalid messages, how it ends.
 
 usage: frigate_test.py C_LIBRARY SKILLET SOURCE_DIR VENV     (VENV: made at the first run, with NumPy and pyzmq)
 
@@ -54,7 +54,7 @@ def model_and_picture(folder):
     data = (folder / "squares.bmp").read_bytes()
     at = int.from_bytes(data[10:14], "little")
     width, height = (int.from_bytes(data[i:i + 4], "little") for i in (18, 22))
-    rows = np.frombuffer(data[at:], np.uint8).reshape(height, width, 3)[::-1, :, ::-1]  # from below, blue first
+    rows = np.frombuffer(data[at:], np.uint8).reshape(height, width, 3)[::-1, :, ::-1]  # rows from below, blue first
     return np.ascontiguousarray(rows[::height // SIZE, ::width // SIZE])[None]
 
 
@@ -290,7 +290,7 @@ class Served(unittest.TestCase):
         raw.connect(str(self.path))
         raw.settimeout(10)
         raw.sendall(GREETING)
-        for _ in range(25):  # 25,000 requests' overhead is more than all requests may take
+        for _ in range(25):  # the overhead of 25,000 requests exceeds what all requests may use
             raw.sendall(pings)
             left = 1000 * 7
             while left > 0:
@@ -301,7 +301,7 @@ class Served(unittest.TestCase):
         deaf.connect(str(self.path))
         deaf.settimeout(3)
         deaf.sendall(GREETING)
-        with self.assertRaises(OSError):  # it reads no PONG: nothing more is taken, and then it is disconnected
+        with self.assertRaises(OSError):  # it reads no PONG: the server stops reading, then disconnects
             for _ in range(10_000):
                 deaf.sendall(pings)
 
@@ -312,12 +312,12 @@ class Served(unittest.TestCase):
             raw.connect(str(self.path))
             raw.sendall(half)
         self.assertTrue(self.detections(self.ready(), self.frame).any())
-        raw.settimeout(30)  # the last one, which has half a frame
+        raw.settimeout(30)  # the last client, which has half a frame
         while raw.recv(4096):
             pass
 
     def test_clients_that_announce_or_hold_bytes_hold_up_nobody(self):
-        """Each would take all bytes that requests may take, for as long as a message may take. One sends its message slowly, one none of it."""
+        """Each claims all bytes that requests may use, for the longest time of a message. One sends slowly, one sends nothing."""
         client = self.ready()
         for sent in (0, _zmtp.FIRST_BYTES + 100):
             for _ in range(12):
@@ -411,7 +411,7 @@ class Served(unittest.TestCase):
                     if not np.array_equal(self.detections(client, self.frame), expected):
                         wrong.append("another answer")
             except zmq.Again:
-                pass  # the server went
+                pass  # the server has ended
             finally:
                 client.close(linger=0)
 
@@ -474,7 +474,7 @@ class Served(unittest.TestCase):
                                        (["--device", "sim:nosuch"], {}, "nosuch"), ([], {"SKILLET_REQUIRE_NPU": "1"}, "no NPU here"),
                                        ([], {"SKILLET_REQUIRE_NPU": "surely"}, "no NPU here")):
             if variables and any(one.usable and not one.simulated and one.device != "cpu" for one in skillet.devices()):
-                continue  # an NPU is here
+                continue  # this machine has an NPU
             with self.subTest(words=words, variables=variables):
                 done = subprocess.run([sys.executable, "-m", "skillet", "serve", "--models", str(self.models), "--zmq", f"ipc://{self.folder}/never", *words],
                                       capture_output=True, text=True, timeout=20, env={**os.environ, **variables})
@@ -510,7 +510,7 @@ class Served(unittest.TestCase):
 
 
 class Heads(unittest.TestCase):
-    # Two objects, one seen twice: x, y, w, h, then scores of two classes.
+    # Two objects, one of them twice: x, y, w, h, then scores of two classes.
     ROWS = [(0.5, 0.5, 0.2, 0.4, 0.9, 0.1), (0.51, 0.5, 0.2, 0.4, 0.8, 0.1), (0.2, 0.3, 0.1, 0.1, 0.1, 0.7), (0.9, 0.9, 0.1, 0.1, 0.2, 0.3)]
     EXPECTED = [(0, 0.9, 0.3, 0.4, 0.7, 0.6), (1, 0.7, 0.25, 0.15, 0.35, 0.25)]
 
@@ -530,7 +530,7 @@ class Heads(unittest.TestCase):
         self.assertEqual(len(_heads.find_yolo(np.asarray(sure, np.float32)[None], "yolov5", (1, 1), 0.5).scores), 0)
 
     def test_boxes_without_area_are_left_out(self):
-        heights = [-0.2, 0.0, 0.2]  # the best two have none; they would hide nothing, and take rows
+        heights = [-0.2, 0.0, 0.2]  # the two best have no height: they would suppress nothing, and use up rows
         rows = np.asarray([[0.5, 0.5, 0.2, height, 1, 0.9 - 0.1 * i] for i, height in enumerate(heights)], np.float32)
         found = _heads.find_yolo(rows[None], "yolov5", (1, 1), 0.4)
         self.assertEqual(found.scores.tolist(), [np.float32(0.7)])
@@ -544,7 +544,7 @@ class Heads(unittest.TestCase):
         self.assertEqual(list(zip(found.classes.tolist(), found.scores.tolist())), [(0, np.float32(0.9)), (1, np.float32(0.8))])
 
     def test_yolox(self):
-        """In a frame of 96 rows and 192 columns: cells of 8, 16 and 32 pixels, from above, row by row. A client says that it is no YOLOv5."""
+        """A frame of 96 rows and 192 columns: cells of 8, 16 and 32 pixels, from above, row by row. The client's model_type rules out YOLOv5."""
         size, rows = (96, 192), np.zeros((288 + 72 + 18, 7), np.float32)
         rows[:, 4] = 1
         for row, (x, y, w, h, *scores), side, at in zip((3 * 24 + 5, 288 + 2 * 12 + 4, 288 + 72 + 7), self.ROWS, (8, 16, 32), ((5, 3), (4, 2), (1, 1))):

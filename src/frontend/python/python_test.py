@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""`import skillet` against a build: results, zero copy, lifetimes, threads, errors, types.
+"""Tests `import skillet` against a build: results, zero copy, lifetimes, threads, errors, types.
 
 usage: python_test.py C_LIBRARY COMMAND SOURCE_DIR VENV     (VENV: made at the first run, with NumPy, mypy and kcidb-io)
 
-Without a network the tests that need NumPy or mypy are left out, with a line.
+Without a network, tests that need NumPy or mypy are left out, with a line.
 """
 import contextlib
 import functools
@@ -139,7 +139,7 @@ class Facts(unittest.TestCase):
 
 @needs_numpy
 class Delegate(unittest.TestCase):
-    """With stand-ins for the runtimes: who is asked, and with what."""
+    """Uses fake runtimes: which one is called, and with what."""
 
     def load(self, *names, **options):
         with tempfile.TemporaryDirectory() as name:
@@ -229,7 +229,7 @@ class Sessions(unittest.TestCase):
             self.assertEqual(real.dtype, np.float32)
             self.assertTrue(np.array_equal(info.quantize(real), recorded_input()))
             self.assertEqual(info.quantize([-1e9, 1e9, float("inf"), -float("inf")]).tolist(), [0, 255, 255, 0])
-            halves = np.array([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5])  # away from zero, as the QUANTIZE of TensorFlow Lite
+            halves = np.array([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5])  # away from zero, as TensorFlow Lite's QUANTIZE
             self.assertEqual(skillet.TensorInfo("t", "int8", (6,), 6, 0.5, 3).quantize(halves / 2).tolist(), [0, 1, 2, 4, 5, 6])
             with self.assertRaisesRegex(skillet.InvalidArgument, "'in' cannot hold NaN"):
                 info.quantize([0.0, float("nan")])
@@ -259,7 +259,7 @@ class Sessions(unittest.TestCase):
         session.close()  # waits
         session = skillet.Session(MODEL, "sim:a311d")
         session.start([recorded_input()], [output])
-        del session  # waits too, and only then lets go of the arrays
+        del session  # waits too, and only then releases the arrays
         gc.collect()
 
     def test_threads_take_turns(self):
@@ -407,7 +407,7 @@ class BadUse(unittest.TestCase):
                          lambda: device.import_dmabuf(0), lambda: skillet.Session(MODEL, device)):
             self.fails(skillet.Closed, "is closed", function)
         self.assertTrue(session.closed)
-        view[63] = 5  # the last view has the memory
+        view[63] = 5  # the last view keeps the memory
 
     @needs_numpy
     def test_arrays_of_buffers(self):
@@ -517,7 +517,7 @@ keep = buffer.view()
 
 
 class Conformance(unittest.TestCase):
-    """Without a TensorFlow Lite runtime; tests/conformance/runner_test.py has one."""
+    """Without a TensorFlow Lite runtime; tests/conformance/runner_test.py uses one."""
 
     @needs_numpy
     def test_long_a_device_is_compared_with_the_cpu_kernels(self):
@@ -544,7 +544,7 @@ class Results(unittest.TestCase):
             try:
                 with contextlib.redirect_stderr(said):
                     returned = _results.main([*options, *(word for pair in files for word in pair), "--", *map(str, words)])
-            except SystemExit as ended:  # of argparse
+            except SystemExit as ended:  # raised by argparse
                 returned = ended.code
             finally:
                 for number, action in kept.items():
@@ -572,7 +572,7 @@ class Results(unittest.TestCase):
         recorded = self.rows("replay", MODEL.parent, "--device", "sim:a311d", "--against", "sim:a311d")
         self.assertRegex(recorded[0], r"^ok 1 submission1/buffer\d+$")
         self.assertEqual(self.rows("eval", DIGITS, "--data", SOURCE / "models/digits", "--device", "sim:a311d"), ["ok 1 pictures/same_class", "ok 2 whole"])
-        doctor = self.rows("doctor", code=None)  # whether there is an NPU here
+        doctor = self.rows("doctor", code=None)  # depends on whether this machine has an NPU
         self.assertTrue(any(re.match(r"ok \d+ self-test/sim:a311d$", row) for row in doctor), doctor)
 
     @unittest.skipIf("SANITIZED" in os.environ, "builds with sanitizers have no libraries to preload")
@@ -717,7 +717,7 @@ class Results(unittest.TestCase):
 class Types(unittest.TestCase):
     @unittest.skipUnless(HAS_MYPY and HAS_NUMPY, "no mypy here")
     def test_mypy_strict(self):
-        # Modules by name from folders of their own: what is above the package has no say.
+        # Modules are found by name in their folders, so that folders above the package do not matter.
         with tempfile.TemporaryDirectory() as folder:
             shutil.copytree(HERE / "skillet", Path(folder) / "skillet", ignore=shutil.ignore_patterns("__pycache__"))
             use = Path(folder) / "use.py"

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Models of `skillet serve` in one process: which output is which, what is taken, saved and read, and what pixels may be.
+"""Tests models of `skillet serve` in one process: roles of outputs, which models are accepted, saved and read, and valid pixels.
 
 usage: serve_models_test.py C_LIBRARY SOURCE_DIR VENV     (VENV: made at the first run, as that of python_test.py)
 
-Without NumPy, which a network gives, the test is skipped, with a line.
+Without NumPy, which is installed over a network, the test is skipped, with a line.
 """
 import argparse
 import contextlib
@@ -54,7 +54,7 @@ def arguments(**more):
 
 
 def picture():
-    """A red square: of class 0 and no other."""
+    """Returns a red square, which is of class 0 only."""
     frame = np.full((1, SIZE, SIZE, 3), 90, np.uint8)
     frame[0, 12:36, 12:36] = (240, 30, 30)
     return frame
@@ -67,7 +67,7 @@ def rows_of(detector, frame):
 
 class Ssd(unittest.TestCase):
     def test_each_order_of_a_models_outputs_gives_the_same_rows(self):
-        """Of frames with classes 0 and 1 only: no value tells a class from a score."""
+        """The frames have classes 0 and 1 only, so values do not distinguish classes from scores."""
         one, two = picture(), picture()
         two[0, 60:84, 4:28] = (30, 240, 40)
         for frame, classes in ((one, [0]), (two, [0, 1])):
@@ -209,7 +209,7 @@ class Models(unittest.TestCase):
         return frigate.Models(self.folder, arguments(**more))
 
     def saved_at_once(self, models, sent):
-        """What clients that send NAME, DATA at once are answered."""
+        """Returns the answers to clients that send NAME, DATA at once."""
         answers, gate, session = [None] * len(sent), threading.Barrier(len(sent)), skillet.Session
 
         def slow(*words, **options):
@@ -240,7 +240,7 @@ class Models(unittest.TestCase):
 
     def test_another_servers_model_stays(self):
         (self.folder / "net.tflite").write_bytes(b"another's")
-        with unittest.mock.patch.object(os.path, "lexists", lambda path: False):  # it comes later
+        with unittest.mock.patch.object(os.path, "lexists", lambda path: False):  # the file appears later
             self.assertEqual(self.models().save("net.tflite", ssd_model.ssd_model())["error"], "net.tflite is there already")
         self.assertEqual((self.folder / "net.tflite").read_bytes(), b"another's")
         self.assertEqual([one.name for one in self.folder.iterdir()], ["net.tflite"])

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The bounds of `skillet serve` in one process: sizes of headers, times of senders, the lock's file, remembered clients, signed pixels.
+"""Tests limits of `skillet serve` in one process: sizes of headers, times of senders, the lock file, clients' state, pixels.
 
 usage: serve_rules_test.py C_LIBRARY SOURCE_DIR VENV     (VENV: made at the first run, as that of python_test.py)
 
-Without a network what needs NumPy is left out, with a line.
+Without a network, tests that need NumPy are left out, with a line.
 """
 import argparse
 import asyncio
@@ -33,7 +33,7 @@ from skillet import _zmtp, frigate  # noqa: E402
 HAS_NUMPY = importlib.util.find_spec("numpy") is not None
 GREETING = _zmtp.GREETING + _zmtp.frame(b"\x05READY\x0bSocket-Type\0\0\0\x03REQ", _zmtp.COMMAND)  # of a client
 WHOLE = _zmtp.frame(b"", _zmtp.MORE) + _zmtp.frame(b"{}")
-PATIENCE_S = 5.0  # of this test, in which a rule must have been applied
+PATIENCE_S = 5.0  # of this test, for a rule to take effect
 
 
 def long_frame(size, flags):
@@ -51,7 +51,7 @@ class Senders(unittest.IsolatedAsyncioTestCase):
         self.addCleanup(self.writer.close)
 
     async def is_dropped(self, bytes_each, pause_s):
-        """Whether the connection ends while bytes are sent one by one."""
+        """Sends bytes one by one. Returns whether the connection ends meanwhile."""
         ended = asyncio.create_task(self.reader.read())
         for one in bytes_each:
             with contextlib.suppress(OSError):
@@ -147,7 +147,7 @@ class Bytes(unittest.IsolatedAsyncioTestCase):
 
 class Frigate(unittest.TestCase):
     def test_the_lock_is_no_link(self):
-        """Else whoever may write to the folder has this user make a file elsewhere, and hold it."""
+        """Otherwise another user with access to the folder could make this user create and lock a file elsewhere."""
         with tempfile.TemporaryDirectory() as folder:
             place, elsewhere = Path(folder, "socket"), Path(folder, "elsewhere")
             Path(f"{place}.lock").symlink_to(elsewhere)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The program skillet-npu-device: it ends at once when a signal asks for it, whatever its clients do, and options that cannot be are a sentence.
+"""Tests the program skillet-npu-device: a signal ends it at once whatever its clients do, and invalid options give one sentence.
 usage: device_test.py DEVICE"""
 import os
 import signal
@@ -17,7 +17,7 @@ KICK = 12
 
 
 class Served:
-    """The device in a folder of its own."""
+    """A device in a temporary folder."""
 
     def __init__(self, *options):
         self.folder = tempfile.TemporaryDirectory(prefix="skillet-device-")
@@ -43,7 +43,7 @@ class Served:
         return one
 
     def ended(self, number):
-        """What it said, its exit code and the seconds that it took to end."""
+        """Sends signal NUMBER. Returns the device's output, its exit code and the seconds until it ended."""
         begun = time.monotonic()
         self.device.send_signal(number)
         said = self.device.communicate(timeout=10)[1]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Bad uses of the `skillet` command: what each leaves as exit code, and that it says so in one line, without an abort.
+"""Tests bad uses of the `skillet` command: exit codes, and one-line errors without an abort.
 
 usage: bad_use_test.py SKILLET      run at the top of the source tree
 """
@@ -17,13 +17,14 @@ import long_cases  # noqa: E402
 
 SKILLET = str(Path(sys.argv.pop(1)).resolve())
 CANNOT_BEGIN, FAILED, FINE = 2, 1, 0
-# Sanitizers need address space, the counters of a coverage build need files and say so when they get none.
+# Sanitizers need address space. The counters of a coverage build need files, and print a message if they get none.
 NEEDS_SPACE = "SANITIZED" in os.environ or "SLOW_BUILD" in os.environ
 
-# Shell text, exit code, words of the one line on stderr (None: nothing is said). $sk: the command, $m: a good model,
-# $n: a model whose operation nothing computes and whose names steer terminals, $c: a good capture, $T: a folder of fixtures, $as_user: runs without the rights of root.
+# Shell text, exit code, words of the one line on stderr (None: stderr is empty). $sk: the command, $m: a good model,
+# $n: a model with an operation that no kernel computes and with names that control terminals, $c: a good capture, $T: a folder of fixtures, $as_user:
+# runs without root's rights.
 USES = [
-    # Nowhere to write to.
+    # Outputs that cannot be written.
     ("$sk decode $c > /dev/full", FAILED, "standard output: No space left on device"),
     ("$sk decode $c --json > /dev/full", FAILED, "standard output: No space left on device"),
     ("$sk check $m --device sim:a311d > /dev/full", FAILED, "standard output: No space left on device"),
@@ -38,7 +39,7 @@ USES = [
     ("$sk run no_such_file.tflite 2>&-", CANNOT_BEGIN, None),
     ("trap '' PIPE; exec 3> >(true); wait $!; $sk decode $c >&3", FAILED, None),
     ("trap '' PIPE; exec 3> >(true); wait $!; $sk decode $c --json >&3", FAILED, None),
-    # Names that are no text.
+    # Names that are not UTF-8.
     ("$sk check $T/x$'\\xff'.tflite --device cpu --json > /dev/null", FINE, None),
     ("$sk run $T/x$'\\xff'.tflite --device cpu --json > /dev/null", FINE, None),
     ("$sk compile $T/x$'\\xff'.tflite --device sim:a311d --json > /dev/null", FINE, None),
@@ -50,7 +51,7 @@ USES = [
     ("$sk run $T/x$'\\n'second.tflite --device cpu --image $T/x$'\\n'second.png --show | grep '^second' >&2; false", FAILED, None),
     ("$sk cdi --mount /a$'\\xff':/b", CANNOT_BEGIN, "a name with control characters, or not in UTF-8"),
     ("$sk cdi --mount /a:/b$'\\x7f'", CANNOT_BEGIN, "a name with control characters, or not in UTF-8"),
-    # Files that are none, or too large.
+    # Files of a wrong kind, or too large.
     ("$sk run $T/fifo", CANNOT_BEGIN, "fifo: is a pipe, not a file"),
     ("$sk run /dev/zero", CANNOT_BEGIN, "/dev/zero: is a device, not a file"),
     ("$sk run $T/sparse", CANNOT_BEGIN, "sparse: not a TensorFlow Lite model"),
@@ -74,12 +75,12 @@ USES = [
     ("$sk bench tests/models/no_inputs.tflite --runs 1 > /dev/null", FINE, None),
     ("$sk run $m --image models/digits/3.png --draw $T/z.jpg", CANNOT_BEGIN, "z.jpg: pictures are written as .png, or to a folder"),
     ("$sk check $m --require 0.9", CANNOT_BEGIN, "0.9 is less than one percent; write 90%"),
-    # What was there stays when the new file does not fit.
+    # The old file stays if the new one does not fit.
     ("echo old > $T/kept.npy; (trap '' XFSZ; ulimit -f 0; $sk run $m --device cpu --output $T/kept.npy > /dev/null); grep -q old $T/kept.npy", FINE,
      "kept.npy: File too large"),
     ("echo old > $T/kept2.npy; ln -s kept2.npy $T/link.npy; $sk run $m --device cpu --output $T/link.npy > /dev/null; test -L $T/link.npy && "
      "grep -q NUMPY $T/kept2.npy && test -z \"$(ls $T | grep 'npy\\.')\"", FINE, None),
-    # Written over what is read, or twice.
+    # Outputs that would overwrite inputs, or each other.
     ("cp $m $T/own.tflite; $sk compile $T/own.tflite --device sim:a311d -o $T/own.tflite; code=$?; cmp $m $T/own.tflite && exit $code", CANNOT_BEGIN,
      "own.tflite is the file that MODEL reads"),
     ("cp $m $T/own.tflite; ln -sf own.tflite $T/link.tflite; $sk fix $T/own.tflite --device sim:a311d -o $T/link.tflite", CANNOT_BEGIN,
@@ -97,7 +98,7 @@ USES = [
     ("$sk decode no_such_file", CANNOT_BEGIN, "no_such_file: No such file or directory"),
     ("$sk decode README.md", CANNOT_BEGIN, "README.md"),
     ("$sk diff $c no_such_file", CANNOT_BEGIN, "no_such_file"),
-    # Models that nothing here can run: shown, and why that is a failure; else not even begun.
+    # Models that nothing here can run: shown with the reason as a failure, or refused at the start.
     ("$sk check $n > /dev/null", FAILED, "a311d: 1 operation runs nowhere: "),
     ("$sk check $n --json > /dev/null", FAILED, "a host may run it (check --delegate)"),
     ("$sk check $n --device sim:rk3588 > /dev/null", FAILED, "sim:rk3588: 1 operation runs nowhere: "),
@@ -115,13 +116,13 @@ USES = [
     ("$sk fix $n --device sim:a311d -o $T/x.tflite", CANNOT_BEGIN, "no CPU kernel"),
     ("$sk bug README.md --device sim:a311d -o $T/bug.tar > /dev/null; code=$?; tar tf $T/bug.tar > /dev/null && exit $code", FINE,
      "the report says this, and no more of the model: README.md: not a TensorFlow Lite model"),
-    # Damaged, or of another kind than it is taken for.
+    # Damaged files, or files of another kind than expected.
     ("$sk decode $T/flipped.skp", CANNOT_BEGIN, "flipped.skp: it is damaged: its checksum is another"),
     ("$sk decode $T/cut.skp", CANNOT_BEGIN, "cut.skp: it has "),
     ("$sk diff $T/flipped.skp $c", CANNOT_BEGIN, "it is damaged: its checksum is another"),
     ("$sk lookup 0x1004 --chip rk3566", CANNOT_BEGIN, "rk3566: no rows describe it"),
     ("$sk lookup kernel --chip rk3568", CANNOT_BEGIN, "rk3568: no rows describe it"),
-    # Places to write that are none.
+    # Outputs to places that cannot be written.
     ("$sk run $m --device sim:a311d --tuning-file $T/fifo", CANNOT_BEGIN, "fifo: is a pipe, not a file"),
     ("$sk bug $m --device sim:a311d -o $T/fifo", CANNOT_BEGIN, "fifo: is a pipe, not a file"),
     ("$sk compile $m --device sim:a311d -o $T/fifo", CANNOT_BEGIN, "fifo: is a pipe, not a file"),
@@ -137,7 +138,7 @@ USES = [
     ("$sk compile $m --device sim:a311d -o $T/gone", CANNOT_BEGIN, "gone: is a link to what is not there"),
     ("$sk compile $m --device sim:a311d -o $T/socket", CANNOT_BEGIN, "socket: is a socket, not a file"),
     ("$sk bug $m --device sim:a311d -o $T/socket", CANNOT_BEGIN, "socket: is a socket, not a file"),
-    # A capture that was cut off, and what it does not have.
+    # A capture that was cut off, and what it lacks.
     ("$sk replay $T/cut.skcap --device sim:a311d", FAILED, "cut off after submission 1"),
     ("$sk plan $T/cut.skcap", FAILED, "cut off after submission 1"),
     ("$sk capture -o $T/copied -- cp $T/cut.skcap $T/copied 2> $T/said; code=$?; head -1 $T/said >&2; exit $code", FAILED, "cut off after submission 1"),
@@ -150,20 +151,20 @@ USES = [
     ("$sk plan $c --chip a311d --chip s905d3", CANNOT_BEGIN, "of one chip"),
     ("$sk plan $c --set foo=1", CANNOT_BEGIN, "foo"),
     ("$sk eval $m --data models/digits --device cpu --bound 2", CANNOT_BEGIN, "--bisect"),
-    # Numbers that are none.
+    # Invalid numbers.
     ("$sk run $m --device cpu --compare --tolerance nan", CANNOT_BEGIN, "must be a number of 0 or more, not 'nan'"),
     ("$sk run $m --device cpu --compare --tolerance inf", CANNOT_BEGIN, "must be a number of 0 or more, not 'inf'"),
     ("$sk run $m --device cpu --threshold nan", CANNOT_BEGIN, "not 'nan'"),
     ("$sk eval $m --data models/digits --device cpu --bisect", FAILED, "--bisect: cpu computes no operation"),
     ("$sk eval $m --data models/digits --device cpu --bisect --bound nan", CANNOT_BEGIN, "not 'nan'"),
-    # More than there is memory for.
+    # Too little memory.
     ("ulimit -v 500000; $sk run $m --input $T/zeros", CANNOT_BEGIN, "not enough memory"),
     ("ulimit -v 500000; $sk decode $T/zeros", CANNOT_BEGIN, "not a skillet capture file"),
     ("ulimit -v 500000; $sk diff $T/zeros $c", CANNOT_BEGIN, "nor a compiled model"),
     ("$as_user $sk run $T/locked/model.tflite", CANNOT_BEGIN, "Permission denied"),
     ("$as_user $sk decode $T/locked/model.tflite", CANNOT_BEGIN, "Permission denied"),
     ("$as_user $sk diff $c $T/locked/model", CANNOT_BEGIN, "Permission denied"),
-    # Places to write are looked at before the work.
+    # Places to write are checked before the work.
     ("$sk run $m --device sim:a311d --record $T/nowhere/x", CANNOT_BEGIN, "nowhere/x: No such file or directory"),
     ("$sk run $m --device sim:a311d --record $T", CANNOT_BEGIN, "exists and is no capture file"),
     ("$sk run $m --device cpu --record $T/x", CANNOT_BEGIN, "--record: the CPU sends nothing to a device"),
@@ -197,7 +198,7 @@ USES = [
     ("$sk decode $c --chip ''", CANNOT_BEGIN, "--chip: must not be empty"),
     ("$sk run ''", CANNOT_BEGIN, "MODEL: must not be empty"),
     ("$sk capture -o $T/none -- test -z ''", FAILED, "nothing was recorded"),
-    # A tuning file that says what there is not.
+    # A tuning file with unknown names.
     ("$sk tune $m --device sim:a311d -o $T/tuned.json > /dev/null 2>&1; sed 's/\"name\": \"/&no_/' $T/tuned.json > $T/wrong.json; "
      "$sk run $m --device sim:a311d --tuning-file $T/wrong.json", CANNOT_BEGIN, "wrong.json: tuning file: part "),
     ("$sk bench $m --device sim:a311d --tuning-file $T/wrong.json", CANNOT_BEGIN, "wrong.json: tuning file: part "),
@@ -213,7 +214,7 @@ USES = [
     # Pictures that are damaged.
     ("$sk run $m --image $T/flipped.png", CANNOT_BEGIN, "flipped.png: the picture is damaged or cut off"),
     ("$sk run $m --image $T/cut.png", CANNOT_BEGIN, "cut.png: the picture is damaged or cut off"),
-    # What cannot be meant.
+    # Values that make no sense.
     ("SKILLET_SIM_POINTERS=foo $sk run $m --device sim:rk3588", CANNOT_BEGIN,
      "skillet: sim:rk3588: SKILLET_SIM_POINTERS=foo: must be one of off, warn, fault\n"),
     ("SKILLET_SIM_SEED=foo $sk run $m --device sim:rk3588", CANNOT_BEGIN,
@@ -234,7 +235,7 @@ USES = [
     ("SKILLET_ALOW_UNPROVEN=1 $sk run $m --device cpu > /dev/null", FINE, "did you mean 'SKILLET_ALLOW_UNPROVEN'"),
     ("$sk", CANNOT_BEGIN, "subcommand is required"),
     ("$sk run", CANNOT_BEGIN, "MODEL is required"),
-    # An option with a list leaves the model its place.
+    # An option with a list does not consume the model.
     ("$sk run --image models/digits/3.png $m --device cpu > /dev/null", FINE, None),
     ("$sk run --device cpu --image models/digits/*.png $m > /dev/null", FINE, None),
     ("$sk run --image models/digits/*.png $m --device cpu --json | grep -c '\"input\"' | grep -q $(ls models/digits/*.png | wc -l)", FINE, None),
@@ -266,12 +267,12 @@ USES = [
     ("$sk check $m --device sim:a311d --partition predicted --host-threads 2 > /dev/null", FINE, None),
     ("$sk run $m --device null:a311d --compare > /dev/null", FINE, "null:a311d takes jobs and computes nothing"),
     ("$sk plan README.md", CANNOT_BEGIN, "README.md: neither a model, whose name ends with .tflite or .onnx, nor a capture"),
-    # What is left to the CPU has its number in the model, once.
+    # An operation left to the CPU is printed with its number in the model, once.
     ("$sk plan $m --chip rk3588 --tuning recorded 2>&1 > /dev/null | grep -E 'op [0-9]+ .* op [0-9]+ ' >&2; false", FAILED, None),
     ("$sk plan $m --chip rk3588 --tuning recorded 2>&1 > /dev/null | grep -q \"op 12 RESHAPE -> .* runs on the CPU: the recorded driver does not take RESHAPE$\"", FINE, None),
     ("$sk replay $c --device cpu", CANNOT_BEGIN, "device 'cpu' is no NPU"),
     ("$sk replay $c --device auto", CANNOT_BEGIN, "device 'auto' is no NPU"),
-    # Options are errors; what the environment names may be meant for others.
+    # Wrong options are errors. Wrong values of the environment are warnings, since they may be meant for other programs.
     ("SKILLET_CACHE_DIR=/dev/null $sk run $m --device sim:a311d > /dev/null 2> $T/said; code=$?; tail -1 $T/said >&2; exit $code", FINE, "Not a directory; cache_dir (SKILLET_CACHE_DIR) names the folder"),
     ("SKILLET_ALLOW_UNPROVEN=1 SKILLET_CACHE_DIR=/dev/null $sk virtual --chip a311d -- $sk run $m --device npu > /dev/null 2> $T/said; code=$?; tail -1 $T/said >&2; exit $code", FINE,
      "Not a directory; cache_dir (SKILLET_CACHE_DIR) names the folder"),
@@ -297,7 +298,7 @@ USES = [
     ("$sk capture -o $T/x -- no_such_program", 127, "no_such_program: No such file or directory"),
 ]
 
-# What numbers an option takes: verb, option, lowest, highest.
+# Ranges of numbers that options take: verb, option, lowest, highest.
 RANGES = [
     ("run", "--top", 1, 10**6), ("run", "--repeat", 1, 10**6), ("run", "--random", 0, 2**64 - 1),
     ("bench", "--runs", 1, 10**7), ("bench", "--warm-up", 0, 10**7), ("tune", "--runs", 1, 10**5), ("tune", "--warm-up", 0, 10**5),
@@ -351,7 +352,7 @@ class BadUse(unittest.TestCase):
         cls.environment = {**kept, "sk": SKILLET, "m": "models/digits.tflite", "n": "tests/models/refused/no_kernel.tflite",
                            "c": "tests/captures/a311d_conv1x1_relu6_u8", "T": str(folder), "as_user": as_user()}
 
-        # Root is refused nothing, and another user may not be let into the folder of the build.
+        # Root may do everything, and another user may have no access to the build's folder.
         cls.is_user = os.geteuid() != 0 or as_user() and cls.use("$as_user $sk --version > /dev/null && cd $PWD")[0] == FINE
 
     @classmethod
@@ -391,14 +392,14 @@ class BadUse(unittest.TestCase):
                     self.assertEqual(said.count("\n"), 1, said)
 
     def test_long_too_little_memory(self):
-        """However little there is: an error in a line, or enough. Behind a virtual node too, in its library."""
+        """With any amount of memory the command succeeds or prints a one-line error, also behind a virtual node, whose library needs memory too."""
         if NEEDS_SPACE:
             self.skipTest("a build that needs space")
         uses = ["$sk run $m --device sim:a311d --json > /dev/null"]
         if self.use("$sk virtual --chip a311d -- true")[0] == FINE:
             uses += ["$sk virtual --chip a311d -- $sk run $m --device npu > /dev/null",
                      "$sk capture -o $T/low -- $sk virtual --chip a311d -- $sk run $m --device npu > /dev/null"]
-        # Less does not hold the command itself.
+        # With less, the command itself does not start.
         limits_kb = [limit for limit in range(10_000, 40_000, 3_000)
                      if self.use(f"ulimit -v {limit}; $sk --version > /dev/null")[0] <= CANNOT_BEGIN]
         for use in uses:
@@ -407,9 +408,9 @@ class BadUse(unittest.TestCase):
                 with self.subTest(use=use, limit_kb=limit_kb):
                     got, said = self.use(f"ulimit -v {limit_kb}; {use}")
                     if "terminate called without an active exception" in said:
-                        continue  # not even for the C++ library's own store of exceptions
+                        continue  # not even enough for the C++ library's own store of exceptions
                     self.assertNotIn("terminate called", said)
-                    # Neither may the system be able to load the program at all.
+                    # The system may be unable to load the program at all.
                     if not any(words in said for words in ("shared librar", "failed to map", "out of memory")):
                         self.assertIn(got, (FINE, FAILED, CANNOT_BEGIN), said)
                     outcomes.add(got)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What a person reads fits a terminal: lines of most verbs are under 100 columns, errors, which are one line, at most 100, and
-the answer is on the first screen.
+"""Checks that output fits a terminal: lines of most verbs have under 100 columns, errors are one line of at most 100, and
+the result is on the first screen.
 
 usage: columns_test.py SKILLET      run at the top of the source tree
 """
@@ -117,7 +117,7 @@ class Columns(unittest.TestCase):
                 self.assertEqual("sim:vip8101" in text, other)
 
     def test_one_count_of_operations(self):
-        """The model's own, in each verb; what the passes made of them is not shown."""
+        """Each verb counts the model's own operations, not those that the passes made."""
         for model in (DIGITS, "tests/models/keras/transposed_i8.tflite"):
             for chip in ("a311d", "rk3588"):
                 device = ["--device", f"sim:{chip}"]

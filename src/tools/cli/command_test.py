@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The `skillet` command as a person types it: exit codes, one-line errors, what the reports hold.
+"""Tests the `skillet` command as a person types it: exit codes, one-line errors, contents of the reports.
 
 usage: command_test.py SKILLET      run at the top of the source tree
 """
@@ -32,7 +32,7 @@ PICTURES = [str(path) for path in sorted(Path("models/digits").glob("*.png"))]
 BATCH, SCALES = "tests/models/batch/conv_batch3_u8.tflite", "tests/models/conv_scales_i8.tflite"
 CAPTURE, OTHER_CAPTURE = "tests/captures/a311d_conv1x1_relu6_u8", "tests/captures/a311d_concat2_i8"
 
-# arguments, exit code, words of the one error line (exit code 0: of the output)
+# arguments, exit code, words of the one-line error (exit code 0: of the output)
 CASES = [
     (["--help"], 0, "Examples:"),
     (["--version"], 0, "skillet 0."),
@@ -59,7 +59,7 @@ CASES = [
     (["run", MODEL, "--device", "a311d"], 2, "no device 'a311d'; did you mean 'sim:a311d'?"),
     (["run", MODEL, "--device", "SIM:A311D"], 2, "did you mean 'sim:a311d'?"),
     (["run", MODEL, "--device", "0"], 2, "device '0'"),
-    (["run", MODEL, "--device", "sim:rk3568"], 2, "be simulated"),  # registers not modelled, or a family that is not built
+    (["run", MODEL, "--device", "sim:rk3568"], 2, "be simulated"),  # its registers are not modelled, or its family is not built
     (["virtual", "--chip", "rk3568", "--", "true"], 2, "be simulated"),
     (["run", MODEL, "--image", "README.md", "--random", "1"], 2, "excludes"),
     (["run", MODEL, "--device", "sim:toaster"], 2, "no chip 'toaster' (known: "),
@@ -104,7 +104,7 @@ def places(result):
     return [(op["where"], op["part"], op["reason"], op["unproven"]) for op in result["ops"]]
 
 
-# Builds with sanitizers have no libraries to preload.
+# Builds with sanitizers have no preloaded libraries.
 HAS_VIRTUAL_NODE = subprocess.run([SKILLET, "virtual", "--", "true"], capture_output=True, timeout=60).returncode == 0
 
 
@@ -145,7 +145,7 @@ class Command(unittest.TestCase):
         self.assertEqual(result["runs"][0]["outputs"][0]["max_difference"], 0)
 
     def test_check_and_run_agree_where_operations_go(self):
-        """What the device was seen to compute right both call so, once that is kept."""
+        """Both call operations verified that the device was seen to compute right, once the result is kept."""
         with tempfile.TemporaryDirectory() as folder, unittest.mock.patch.dict(os.environ, SKILLET_TRUST_DIR=folder):
             before = report("check", MODEL, "--device", "sim:a311d", "--partition", "all")
             ran = report("run", MODEL, "--device", "sim:a311d", "--partition", "all")
@@ -166,7 +166,7 @@ class Command(unittest.TestCase):
                 self.assertEqual(chip["npu_parts"], one["npu_parts"])
 
     def test_check_is_a_gate(self):
-        # What the partition leaves to the CPU counts as such; MACs say nothing of moves, their time does.
+        # Operations that the partition leaves to the CPU count as the CPU's. Moves have no MACs, but they take time.
         rows = [(MODEL, ["--device", "sim:a311d", "--require", "90%"], 0), (MODEL, ["--device", "sim:a311d", "--require", "100%"], 0),
                 (MODEL, ["--device", "sim:a311d", "--partition", "predicted", "--host-threads", "auto", "--require", "1%"], 1),
                 (MODEL, ["--unproven", "refuse", "--device", "sim:a311d", "--require", "99%"], 1),
@@ -229,10 +229,10 @@ class Command(unittest.TestCase):
                     self.assertIn(word.lower(), files[name].decode().lower(), name)
             self.assertEqual(skillet("diff", "--chip", "a311d", MODEL, MODEL).returncode, 0)
             self.assertEqual(skillet("bug", MODEL, "--device", "sim:a311d", "--without-model", "-o", path).returncode, 0)
-            with tarfile.open(path) as archive:  # nothing with weights
+            with tarfile.open(path) as archive:  # no file contains weights
                 self.assertEqual(archive.getnames(), ["report.txt", "graph.txt", "part0.graph.txt", "part0.program.txt"])
             done = skillet("bug", "README.md", "--device", "cpu", "--without-model", "-o", path)
-            self.assertEqual(done.returncode, 0, done.stderr)  # what is wrong may be the model
+            self.assertEqual(done.returncode, 0, done.stderr)  # the fault may be in the model
             self.assertIn("no more of the model: README.md: not a TensorFlow Lite model", done.stderr)
             with tarfile.open(path) as archive:
                 self.assertEqual(archive.getnames(), ["report.txt"])
@@ -251,11 +251,11 @@ class Command(unittest.TestCase):
                 for verb in (["virtual", "--chip", "a311d"], ["capture", "-o", recorded]):
                     done = subprocess.run([SKILLET, *verb, "--", *program], capture_output=True, text=True, timeout=60,
                                           preexec_fn=ignore)
-                    # Nothing recorded is a failure too.
+                    # A capture without submissions is a failure too.
                     self.assertEqual(done.returncode, 1 if verb[0] == "capture" and code == 0 else code, (verb, done.stderr))
 
     def test_a_report_reads_its_model_once(self):
-        is_open, is_close = 0x20, 0x10  # IN_OPEN, IN_CLOSE_NOWRITE: one in between, or the kernel makes one of several
+        is_open, is_close = 0x20, 0x10  # IN_OPEN, IN_CLOSE_NOWRITE: a close between two opens keeps the kernel from merging them
         libc = ctypes.CDLL(None, use_errno=True)
         with tempfile.TemporaryDirectory() as folder:
             model, path = Path(folder) / "model.tflite", Path(folder) / "bug.tar"
@@ -288,7 +288,7 @@ class Command(unittest.TestCase):
                              " host_threads=1 "):
                     self.assertIn(word, told)
                 archive.extractall(folder)
-            # What failed is what `skillet compile` makes of the same options.
+            # The failed program equals what `skillet compile` makes with the same options.
             made = str(Path(folder) / "made")
             self.assertEqual(skillet("compile", MODEL, "--device", "sim:a311d", "--cores", "2", "-o", made).returncode, 0)
             self.assertEqual(skillet("diff", made, str(Path(folder) / "part0.program")).returncode, 0)
@@ -317,7 +317,7 @@ class Command(unittest.TestCase):
                     done = subprocess.run([SKILLET, "virtual", "--chip", "a311d", *faults, "--", SKILLET, *verb, "--device", device,
                                            "--json"], capture_output=True, text=True, timeout=120, env={**os.environ, **variables})
                     self.assertEqual(done.returncode, code, done.stderr)
-                    told = json.loads(done.stdout)  # the results are there all the same
+                    told = json.loads(done.stdout)  # the results are printed all the same
                     self.assertEqual((told["fallback_ops"] > 0, told["npu_ops"] > 0), (fail is not None, fail is None))
                     self.assertEqual("were computed by the CPU after a failure" in done.stderr, code == 1)
         for verb in verbs:
@@ -336,7 +336,7 @@ class Command(unittest.TestCase):
         odd = subprocess.run([SKILLET, "plan", MODEL], capture_output=True, text=True, timeout=60, env={**os.environ, "SKILLET_PER_CHANNEL": "odd"})
         self.assertEqual((odd.returncode, "--per-channel: must be one of" in odd.stderr), (2, True))
         model = "../shared/models/tf2_mobilenet_v2_1.0_224_ptq.tflite"
-        if os.path.exists(model):  # no model of the tree has a scale for each channel
+        if os.path.exists(model):  # no model in the tree has a scale for each channel
             ops = [report("plan", model, "--chip", "a311d", "--per-channel", what)["chips"][0]["cpu_ops"] for what in ("exact", "approximate")]
             self.assertGreater(ops[0], 10 * ops[1])
 
@@ -368,7 +368,7 @@ class Command(unittest.TestCase):
                 self.assertNotIn("\x1b", done.stdout)
 
     def test_every_operation_on_the_cpu_has_a_reason(self):
-        # Of a part whose job is lost again and again too; and where no NPU was asked for.
+        # Includes a part whose job is lost repeatedly, and runs for which no NPU was requested.
         failing = [SKILLET, "virtual", "--chip", "a311d", "--fail", "submit:*:reset", "--", SKILLET]
         rows = [
             ([SKILLET, "check"], "cpu", "no NPU was asked for"),
@@ -385,7 +385,7 @@ class Command(unittest.TestCase):
                 self.assertIn(words, ops[0]["reason"])
 
     def test_unproven_operations_have_one_answer_on_real_and_simulated_devices(self):
-        # A fully connected layer; to its programs the virtual node is a real device.
+        # A fully connected layer. For programs that it runs, the virtual node is a real device.
         check = ["check", "tests/models/fc64x10_i8.tflite", "--json", "--device"]
         rows = [
             (["sim:a311d"], None, "npu"),
@@ -428,7 +428,7 @@ class Command(unittest.TestCase):
             page, bare, capture = Path(folder) / "page.html", Path(folder) / "python", Path(CAPTURE).resolve()
             bare.write_text('#!/bin/sh\nexec env -u PYTHONPATH python3 "$@"\n')
             bare.chmod(0o755)
-            (Path(folder) / "json.py").write_text("raise SystemExit(9)")  # the current folder has no modules of ours
+            (Path(folder) / "json.py").write_text("raise SystemExit(9)")  # modules in the current folder must not be imported
             environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "SKILLET_PYTHON")}
             for words, python, code, out, err in (
                     (["page", capture, "-o", page], "", 0, "", ""), (["decode", capture, "--html", page], "", 0, "", ""),
@@ -475,7 +475,7 @@ class Command(unittest.TestCase):
             done = skillet("decode", str(recorded))
             self.assertEqual(done.returncode, 2)
             self.assertIn("capture file of version 2; this build reads version 4: record it again", done.stderr)
-            report("run", MODEL, "--device", "null:a311d", "--record", str(recorded))  # gives way
+            report("run", MODEL, "--device", "null:a311d", "--record", str(recorded))  # the damaged capture may be overwritten
             other = Path(folder) / "precious"
             other.write_text("no capture")
             self.assertIn("is no capture", skillet("run", MODEL, "--device", "null:a311d", "--record", str(other)).stderr)
@@ -488,7 +488,7 @@ class Command(unittest.TestCase):
             report(*command)
             room = recorded.stat().st_size - 1
             recorded.unlink()
-            # Python ignores SIGXFSZ, and its children do without restore_signals. Counts of `./x coverage` are not to be cut off.
+            # Python ignores SIGXFSZ, and its children do so without restore_signals. The counts of `./x coverage` must not be cut off.
             done = subprocess.run([SKILLET, *command], capture_output=True, text=True, restore_signals=False,
                                   env={**os.environ, "GCOV_PREFIX": folder},
                                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (room, room)))
@@ -503,11 +503,11 @@ class Command(unittest.TestCase):
         for signal_number, name in ((signal.SIGINT, "SIGINT"), (signal.SIGTERM, "SIGTERM")):
             with subprocess.Popen([SKILLET, "run", MODEL, "--device", "cpu", "--raw", "gray"], stdin=subprocess.PIPE,
                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                                  preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)) as process:  # jobs of a shell ignore it
+                                  preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)) as process:  # background jobs of a shell ignore it
                 process.stdin.write(b"part of a frame")
                 process.stdin.flush()
                 waiting = array.array("i", [1])
-                while waiting[0]:  # until it has read what is there, and waits for the rest
+                while waiting[0]:  # until the program has read all input, and waits for more
                     time.sleep(0.05)
                     fcntl.ioctl(process.stdin, termios.FIONREAD, waiting)
                 time.sleep(0.2)
@@ -670,7 +670,7 @@ class Command(unittest.TestCase):
                 self.assertEqual((done.returncode, done.stderr.count("\n"), said in done.stderr), (2 if len(bad) < 9 else 1, 1, True), done)
 
 
-COMPLETIONS = [  # what is typed, words that are offered, words that are not
+COMPLETIONS = [  # typed text, words that are offered, words that are not
     ("skillet ru", ["run"], ["bench"]),
     ("skillet run --comp", ["--compare"], ["--device"]),
     ("skillet run m.tflite --device sim:a3", ["a311d"], ["rk3588"]),
@@ -697,7 +697,7 @@ class Completion(unittest.TestCase):
                     with self.subTest(shell=shell, typed=typed):
                         self.assertEqual(done.stderr, "")
                         words = [word.rpartition(":")[2] for word in done.stdout.split()]
-                        if shell == "zsh":  # it takes those that fit itself
+                        if shell == "zsh":  # zsh itself selects the words that fit
                             words = [word for word in words if word.startswith(typed.rpartition(" ")[2].rpartition(":")[2])]
                         self.assertEqual([word for word in offered if word not in words], [])
                         self.assertEqual([word for word in others if word in words], [])

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What the verbs print is what it was: exit code, text and error lines of many commands, with times of this machine
-left out, and the files that they write, against tests/expectations/command.txt. After a change that was meant:
+"""Compares the output of many commands with tests/expectations/command.txt: exit code, text, error lines and written files,
+without times of this machine. After an intended change:
 
-    python3 src/tools/cli/outputs_test.py SKILLET --update      at the top of the source tree; git diff says what it touched
+    python3 src/tools/cli/outputs_test.py SKILLET --update      at the top of the source tree; git diff shows what changed
 
 usage: outputs_test.py SKILLET      run at the top of the source tree
 """
@@ -17,23 +17,23 @@ from pathlib import Path
 
 SKILLET = str(Path(sys.argv.pop(1)).resolve())
 EXPECTED = Path("tests/expectations/command.txt")
-LONGEST = 70  # lines of an output that are kept as they are; of a longer one a hash
+LONGEST = 70  # lines; of a longer output only a hash is kept
 
-# Most rows are to show the NPU; their networks are too small for one to be predicted to be faster.
+# Most rows should show the NPU, but their networks are too small for the prediction to prefer it.
 os.environ["SKILLET_PARTITION"] = "all"
 MODELS = "models/digits.tflite", "tests/models/conv3x3_s2_u8.tflite", "tests/captures/models/chain_residual_add_i8.tflite"
 DIGITS, CONV, CHAIN = MODELS
 FC, JOIN = "tests/models/fc64x10_i8.tflite", "tests/models/concat2_i8.tflite"
 REFUSED = "tests/models/refused/no_kernel.tflite"
-# How Keras writes UpSampling2D, Conv2DTranspose and GELU for a batch that is not known.
+# UpSampling2D, Conv2DTranspose and GELU as Keras writes them for an unknown batch size.
 UPSAMPLED, TRANSPOSED, GELU = (f"tests/models/keras/{name}_i8.tflite" for name in ("unet", "transposed", "gelu"))
-SILU, MISH = (f"tests/models/functions/{name}_i8.tflite" for name in ("silu", "mish"))  # one table for each activation
-# What Keras writes for Input((None, None, 3)), and a file of two functions.
+SILU, MISH = (f"tests/models/functions/{name}_i8.tflite" for name in ("silu", "mish"))  # one lookup table for each activation
+# Input((None, None, 3)) as Keras writes it, and a file with two functions.
 FREE, TWO = "tests/models/free/free_sizes_u8.tflite", "tests/models/free/two_signatures_i8.tflite"
 PICTURE = "models/digits/3.png"
 A311D, A311D_JOIN, RK3588 = (f"tests/captures/{name}" for name in ("a311d_conv1x1_relu6_u8", "a311d_concat2_i8", "rk3588_conv1x1_relu6_u8"))
 
-# One a line; TMP is a folder of its own for all of them, in this order. "~": times of this machine are left out.
+# One command a line; TMP is one folder for all of them, in this order. "~": times of this machine are removed.
 COMMANDS = f"""
 check {DIGITS}
 check {CONV} --device sim:rk3588
@@ -166,14 +166,14 @@ LAYERS = """id,name,op,inputs,in_h,in_w,in_c,out_h,out_w,out_c,kh,kw,sh,sw,dh,dw
 12,u,convtranspose,11,16,16,48,32,32,8,2,2,2,2,1,1,none,1536
 13,p,mul,3 4,16,16,24,16,16,24,0,0,1,1,1,1,none,0
 """
-if "SANITIZED" in os.environ:  # programs with a preloaded library are not
+if "SANITIZED" in os.environ:  # sanitizers do not work with preloaded libraries
     COMMANDS = [line for line in COMMANDS if not line.startswith(("virtual", "capture")) and "TMP/sent" not in line]
 HAS_NODES = any(Path(folder).glob(name) for folder, name in (("/dev/dri", "renderD*"), ("/dev/accel", "accel*")))
-if HAS_NODES:  # are listed too
+if HAS_NODES:  # their nodes would be listed too
     COMMANDS.remove("devices")
 
 TIMES = [
-    (re.compile(r"\n {8,}(?=\S)"), " "),  # how wide a time is moves where the text beside it wraps
+    (re.compile(r"\n {8,}(?=\S)"), " "),  # text beside a time wraps depending on the width of the time
     (re.compile(r"(\"[a-z_]*_ms\": \[)[^\]]*"), r"\1T"),
     (re.compile(r"(\"[a-z_]*_(?:ms|us)(?:_[a-z]+)?\": )[-\d.e+]+"), r"\1T"),
     (re.compile(r"-?\d[\d,.]*(?:e[-+]?\d+)?( ?)(?:ns|us|ms|s)\b"), r"T\1ms"),  # a slow machine prints seconds
@@ -183,7 +183,7 @@ TIMES = [
 
 
 def file_lines(folder):
-    """Those whose contents depend on nothing but the command."""
+    """Yields a line for each file whose contents depend on the command alone."""
     for path in sorted(folder.rglob("*")):
         if path.is_file() and path.suffix not in (".tar", ".capture", ""):
             yield f"{path.relative_to(folder)} {path.stat().st_size} {hashlib.sha256(path.read_bytes()).hexdigest()[:12]}"
@@ -233,7 +233,7 @@ class Outputs(unittest.TestCase):
 if "--update" in sys.argv:
     for line in ("virtual --chip a311d -- true", "capture -o /dev/null -- true"):
         said = run(line, Path("/tmp"))
-        if any("is neither in" in one for one in said):  # expectations would be of a command without its libraries
+        if any("is neither in" in one for one in said):  # the expectations would be of a command without its libraries
             sys.exit("\n".join(["outputs_test.py: build skillet_virtual_preload and skillet_capture_preload first", *said]))
     EXPECTED.write_text("Written by src/tools/cli/outputs_test.py --update\n\n" + "\n".join(line for block in all_outputs() for line in block) + "\n")
 else:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Remedies of `skillet check`, over the networks of the conformance tests: none sends the reader back to the operation that it
-is given for, and --unproven does what is said of it.
+"""Tests the remedies of `skillet check` with the networks of the conformance tests: none refers back to the operation that it
+is given for, and --unproven has the described effect.
 
 usage: remedies_test.py SKILLET      run at the top of the source tree
 """
@@ -36,7 +36,7 @@ class Remedies(unittest.TestCase):
                     seen.add(op["remedy"])
                     circle = re.search(rf"\b{op['kind']}\b", TEXTS[op["remedy"]])
                     self.assertIsNone(circle and f"{model} on {chip}: {op['kind']}: {TEXTS[op['remedy']]}")
-        self.assertGreater(len(seen), 8, seen)  # else they are not what this is about
+        self.assertGreater(len(seen), 8, seen)  # else the networks do not test this
 
     def test_unproven_takes_what_it_is_given_for(self):
         found = 0

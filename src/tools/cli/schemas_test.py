@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What --json prints is what docs/json/ says, by a validator that is not ours (python3-jsonschema), and the schemas refuse
-what is not: a key more or less, another type, another version.
+"""Validates the output of --json with the schemas of docs/json/ by an independent validator (python3-jsonschema). Checks that the
+schemas reject wrong reports: an additional or missing key, another type, another version.
 
-usage: schemas_test.py SKILLET      run at the top of the source tree; exit code 77: there is no validator
+usage: schemas_test.py SKILLET      run at the top of the source tree; exit code 77: the validator is not installed
 """
 import copy
 import json
@@ -24,12 +24,12 @@ except ImportError:
 
 SKILLET = str(Path(sys.argv.pop(1)).resolve())
 SCHEMAS = Path("docs/json")
-PYTHON_ONLY = ("conformance", "fields", "bisect")  # no verbs of the command; runner_test.py and explore_test.py validate them
+PYTHON_ONLY = ("conformance", "fields", "bisect")  # not verbs of the command; runner_test.py and explore_test.py validate them
 DIGITS, CONV, SCALES, CHAIN = "models/digits.tflite", "tests/models/conv3x3_s2_u8.tflite", "tests/models/conv_scales_i8.tflite", "tests/captures/models/chain_residual_add_i8.tflite"
 TRANSPOSED, REFUSED, FREE = "tests/models/keras/transposed_i8.tflite", "tests/models/refused/no_kernel.tflite", "tests/models/free/free_sizes_u8.tflite"
 PICTURE, LABELS, DATA = "models/digits/3.png", "models/digits_labels.txt", "models/digits"
 A311D, RK3588 = "tests/captures/a311d_conv1x1_relu6_u8", "tests/captures/rk3588_conv1x1_relu6_u8"
-# What is run for each verb; TMP is a folder of its own.
+# The commands for each verb; TMP is a temporary folder.
 CASES = f"""
 check {DIGITS}
 check {DIGITS} --delegate
@@ -106,19 +106,19 @@ TABLE = """id,op,in_c,in_h,in_w,out_c,out_h,out_w,kh,kw,stride,act,fused_add,dty
 
 def skillet(args):
     env = {name: value for name, value in os.environ.items() if not name.startswith("SKILLET_")}
-    env["SKILLET_PARTITION"] = "all"  # these networks are too small for the NPU to be predicted to be faster
+    env["SKILLET_PARTITION"] = "all"  # the prediction would leave these small networks to the CPU
     return subprocess.run([SKILLET, *args], capture_output=True, timeout=120, env=env, input=bytes(3 * 784))
 
 
 def verb_names():
-    """Those with --json."""
+    """Returns the verbs with --json."""
     listed = skillet(["--help"]).stdout.decode()
     names = re.findall(r"^  (\w+) {2,}", listed[listed.index("ubcommands"):], re.M)
     return sorted(name for name in [*names, "trace"] if "--json" in skillet([name, "--help"]).stdout.decode())
 
 
 def documents(text):
-    """One, or one a line."""
+    """Parses one JSON document, or one a line."""
     try:
         return [json.loads(text)]
     except json.JSONDecodeError:
@@ -126,7 +126,7 @@ def documents(text):
 
 
 def objects(value, path=()):
-    """Each object in a report with its place; of a list the first element."""
+    """Yields the path of each object in a report; in lists, of the first element only."""
     if isinstance(value, dict):
         yield path
         for key in value:
@@ -142,7 +142,7 @@ def at(value, path):
 
 
 def npy_of_bytes(shape):
-    """Inputs of SCALES, which has filters with a scale for each channel."""
+    """Returns inputs for SCALES, whose filters have a scale for each channel."""
     header = f"{{'descr': '|i1', 'fortran_order': False, 'shape': {shape}, }}".ljust(117).encode() + b"\n"
     return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(i * i % 251 for i in range(math.prod(shape)))
 
@@ -178,7 +178,7 @@ class Schemas(unittest.TestCase):
                     self.assertEqual(report["version"], 1)
 
     def explained(self, line, report):
-        """Of several forms the errors of the one that fits best."""
+        """Yields the errors of a report. If the schema has several forms, yields those of the form that fits best."""
         for error in self.validators[line.split()[0]].iter_errors(report):
             forms = {}
             for inner in error.context:
@@ -191,7 +191,7 @@ class Schemas(unittest.TestCase):
             with self.subTest(line):
                 self.refuses(line, [{**report, "version": other} for other in (2, "1", None)])
                 self.refuses(line, [{k: v for k, v in report.items() if k != key} for key in report if key in self.required(line)])
-                # Of another type: an object where there is none, a text in place of the others.
+                # Another type: text instead of an object, an object instead of other values.
                 self.refuses(line, [{**report, key: "text" if isinstance(value, dict) else {"a": 1}} for key, value in report.items()
                                     if value is not None])
                 for path in objects(report):
@@ -206,14 +206,14 @@ class Schemas(unittest.TestCase):
             self.assertFalse(self.validators[line.split()[0]].is_valid(report), json.dumps(report)[:500])
 
     def required(self, line):
-        """Of all forms."""
+        """Returns the keys that all forms require."""
         schema = self.validators[line.split()[0]].schema
         forms = schema.get("oneOf", [schema])
         return set.intersection(*(set(form["required"]) for form in forms))
 
     @staticmethod
     def is_open(path):
-        """Whose keys are the device's."""
+        """Returns whether the object's keys depend on the device."""
         return bool(path) and path[-1] in ("facts", "parameters")
 
     def test_the_page_names_them(self):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Recorded jobs read, looked up and run again: `skillet decode`, `lookup`, `replay`.
+"""Tests how recorded jobs are read, looked up and run again: `skillet decode`, `lookup`, `replay`.
 
 usage: jobs_test.py SKILLET      run at the top of the source tree
 """
@@ -99,7 +99,7 @@ class Jobs(unittest.TestCase):
         told = dict(re.findall(r"^  \d+ +(\d+) (\w+)  (?:NN|TP) ", digits, re.M))
         self.assertEqual(told, {str(op["op"]): op["kind"] for op in model if op["where"] == "npu" and str(op["op"]) in told})
         self.assertGreaterEqual(len(told), 6)
-        # Another model, and one of which the NPU takes nothing: all is decoded, nothing is told.
+        # With another model, or one of which the NPU takes nothing, jobs are decoded without operations.
         for capture, other in ((A311D, "tests/models/fc64x10_i8.tflite"), (RK3588, "tests/models/concat2_i8.tflite")):
             code, out, err = skillet("decode", capture, "--model", other, "--json")
             self.assertEqual(code, FINE)
@@ -117,7 +117,7 @@ class Jobs(unittest.TestCase):
                 self.assertEqual(sorted(file.name for file in folder.iterdir()), [f"{job}_biases.npy", f"{job}_weights.npy"])
                 file = (folder / f"{job}_weights.npy").read_bytes()
                 self.assertIn(b"'descr': '|u1', 'fortran_order': False, 'shape': (64, 32, 1, 1, )", file[:128])
-                self.assertIn(file[-64 * 32:], model)  # the filter as the model has it
+                self.assertIn(file[-64 * 32:], model)  # the filter in the model's order
                 self.assertEqual(len((folder / f"{job}_biases.npy").read_bytes()), 128 + 64 * 4)
                 told = json.loads(self.fine("decode", capture, "--weights", str(folder), "--json"))["submissions"]
                 shapes = [one["weights"]["shape"] for s in told for one in s["operations"] if one.get("weights")]
@@ -125,7 +125,7 @@ class Jobs(unittest.TestCase):
         self.refused(CANNOT_BEGIN, "Not a directory", "decode", A311D, "--weights", MODEL + "/x")
 
     def test_weights_of_a_model_are_the_same_on_both_rockchips(self):
-        """The RK3576 has more kernels and channels where the model's are no multiple of 32; the others must be equal, dense and depthwise."""
+        """The RK3576 pads kernels and channels to multiples of 32. All other weights must be equal, dense and depthwise."""
         shapes = ("64x32x1x1", "64x64x1x1", "128x64x1x1", "32x1x3x3 depthwise", "64x1x3x3 depthwise", "128x1x7x7 depthwise")
         found = {}
         for chip in ("rk3588", "rk3576"):
@@ -137,7 +137,7 @@ class Jobs(unittest.TestCase):
         self.assertEqual(({shape for shape, _, _ in padded}, found["rk3588"] - found["rk3576"]), ({"32x1x3x3 depthwise"}, set()))
 
     def test_the_order_of_our_own_weights_is_known(self):
-        """Recorded jobs have this filter in another order, which nothing in a job tells."""
+        """Recorded jobs have this filter in another order, which cannot be derived from a job."""
         model, folder, program = "tests/models/conv5x5_one_channel_u8.tflite", self.path / "own", str(self.path / "program")
         self.fine("compile", model, "--device", "sim:a311d", "-o", program)
         for args in ([model, "--chip", "a311d"], [program], [model, "--chip", "s905d3"]):
@@ -171,7 +171,7 @@ class Jobs(unittest.TestCase):
         self.refused(CANNOT_BEGIN, "not a skillet capture file", "decode", "README.md")
 
     def test_each_job_has_its_lists_of_buffers(self):
-        """Also of a buffer that another job of the same submission lists."""
+        """Also for a buffer that another job of the same submission lists."""
         case = Path("tests/rockchip/small/rk3588/gen/add_8_1_1_16_1_0_0_0_4")
         for job in range(2):
             for field in ("in_bos", "out_bos"):
@@ -203,7 +203,7 @@ class Jobs(unittest.TestCase):
         self.assertGreater(len(bits), 5)
         self.assertIn({"family": "vivante", "chips": ["a311d"], "name": "nn_instruction.kernel_x_size", "place": "word 0 bits 5:2", "stored": "",
                        "evidence": "confirmed", "what": "filter width, px"}, bits)
-        # Of all chips each row is there once, with those that have it.
+        # For all chips, each row occurs once, with the chips that have it.
         for what in ("*", "0x1004", "nn_instruction:0"):
             rows = json.loads(self.fine("lookup", what, "--json"))["found"]
             once = {json.dumps({key: value for key, value in row.items() if key != "chips"}) for row in rows}
@@ -236,7 +236,7 @@ class Jobs(unittest.TestCase):
                 self.assertEqual({row["differing"] for row in rows["written"]}, {0})
                 self.assertGreater(len(rows["written"]), 0)
                 code, _, err = skillet("replay", recorded, "--device", f"null:{chip}", "--expect", out)
-                self.assertEqual(code, FAILED)  # computes nothing, and says that it is done
+                self.assertEqual(code, FAILED)  # it computes nothing, and reports success
                 self.assertIn(f": null:{chip} says that it is done, but wrote nothing at ", err)
                 code, text, _ = skillet("replay", recorded, "--device", f"null:{chip}", "--json")
                 self.assertEqual(code, FAILED)
@@ -245,7 +245,7 @@ class Jobs(unittest.TestCase):
     def test_an_operation_may_leave_its_own_input_as_it_was(self):
         recorded = str(self.path / "copies")
         self.fine("run", "tests/models/concat2_i8.tflite", "--device", "sim:imx93", "--random", "1", "--partition", "all", "--unproven", "take", "--record", recorded)
-        for device, fields in (("sim:imx93", []), ("null:imx93", ["word 73 ofm_base0.value", "word 84 dma0_dst.value"])):  # word 28: where the copy is from
+        for device, fields in (("sim:imx93", []), ("null:imx93", ["word 73 ofm_base0.value", "word 84 dma0_dst.value"])):  # word 28: the source of the copy
             _, text, _ = skillet("replay", recorded, "--device", device, "--set", "word 28 ofm_base0.value=0", "--json")
             self.assertEqual([one["fields"] for one in json.loads(text)["not_written"]][:1], [fields] if fields else [])
 
@@ -298,12 +298,12 @@ class Jobs(unittest.TestCase):
         self.refused(CANNOT_BEGIN, "cut off", "edit", cut, "-o", text)
         self.assertFalse(Path(text).exists())
         self.refused(CANNOT_BEGIN, "cut off", "diff", whole, cut)
-        # Of a device that takes jobs and leaves outputs as they were.
+        # A device that accepts jobs but does not write outputs.
         code, _, err = skillet("replay", whole, "--device", "null:a311d")
         self.assertEqual((code, "wrote nothing" in err), (FAILED, True), err)
 
     def test_recorded_jobs_may_write_what_they_do_not_list(self):
-        """Some do; the kernel takes them. Sessions of ours may not (rockchip_compiled_test)."""
+        """Some recorded jobs do, and the kernel accepts them. Our own sessions must not (rockchip_compiled_test)."""
         shutil.copytree(RK3588, self.path / "unlisted")
         capture = self.path / "unlisted/capture.json"
         told = capture.read_text()
@@ -320,7 +320,7 @@ class Jobs(unittest.TestCase):
             got, out, err = skillet(*base, "--set", f"{prefix}{field}={number}")
             self.assertEqual((got, err), (code, ""))
             differing = {row["buffer"]: row["differing"] for row in json.loads(out)["written"] if row["submission"] == 1}
-            self.assertEqual(differing[4], 0)  # what the job before it writes
+            self.assertEqual(differing[4], 0)  # written by the earlier job
             self.assertEqual(any(differing.values()), code == FAILED)
         self.refused(CANNOT_BEGIN, "did you mean 'job 1 nn_instruction.out_zero_point'?", *base, "--set", "job 1 nn_instruction.out_zero_piont=1")
         for name, words in (("job 1 out_zero_point", "; in full: 'job 1 nn_instruction.out_zero_point'\n"), ("out_zero_point", "'job 1 nn_instruction.out_zero_point'"),
@@ -328,7 +328,7 @@ class Jobs(unittest.TestCase):
             self.refused(CANNOT_BEGIN, words, *base, "--set", f"{name}=1")
         self.refused(CANNOT_BEGIN, "in full: 'task 0 cna.cbuf_con0.data_bank'", "replay", RK3588, "--device", "sim:rk3588", "--set", "data_bank=1")
         self.refused(CANNOT_BEGIN, "in full: 'task 0 cna.cbuf_con0.", "replay", RK3588, "--device", "sim:rk3588", "--set", "cna.cbuf_con0=0xb1")
-        # Named or not, the field is found and the value is what is wrong; who names none is told how.
+        # The field is found with or without a submission, and the value is reported as wrong. Without one, the error explains how to name it.
         for prefix in ("", "1:"):
             self.refused(CANNOT_BEGIN, "kernel_x_size = 999: at most 15 in 4 bits", *base, "--set", f"{prefix}job 1 nn_instruction.kernel_x_size=999")
         for change in ("job 1 nn_instruction.kernel_x_size=999", "job 1 nn_instruction.kernel_x_siz=1"):
@@ -337,7 +337,7 @@ class Jobs(unittest.TestCase):
         self.refused(CANNOT_BEGIN, "--set: must be FIELD=VALUE, not 'x'", *base, "--set", "x")
 
     def values(self, capture):
-        """Of all fields that rows describe, by submission and name."""
+        """Returns the values of all documented fields, by submission and name."""
         submissions = json.loads(self.fine("decode", capture, "--json"))["submissions"]
         return {f"{i}:{field['path']}": int(field["raw"], 16) for i, one in enumerate(submissions) for field in one["fields"]
                 if field.get("evidence") and field["kind"] == "value"}
@@ -351,7 +351,7 @@ class Jobs(unittest.TestCase):
         self.sets_fields(12, 5)
 
     def sets_fields(self, of_vivante, of_rockchip):
-        # A replay on a virtual RK3588 takes 256 MB, to get the recorded addresses: fewer of it.
+        # A replay on a virtual RK3588 needs 256 MB for the recorded addresses, so fewer fields are tried.
         for capture, chip, node, count in ((A311D, "a311d", "/dev/dri/renderD128", of_vivante), (RK3588, "rk3588", "/dev/accel/accel0", of_rockchip)):
             before = self.values(capture)
             fields = sorted(before)
@@ -360,7 +360,7 @@ class Jobs(unittest.TestCase):
                 with self.subTest(capture=capture, field=field):
                     sent = str(self.path / f"{chip}{fields.index(field)}")
                     skillet("virtual", "--chip", chip, "--", SKILLET, "capture", "-o", sent, "--", SKILLET, "replay", capture, "--device", node,
-                            "--set", f"{field}={before[field] ^ 1}")  # some make no sense to the chip
+                            "--set", f"{field}={before[field] ^ 1}")  # the chip may reject some values
                     jobs = [path for path in sorted(self.path.glob(f"{Path(sent).name}*"))]
                     changes = [{name: after[name] for name in before if after[name] != before[name]} for after in map(self.values, map(str, jobs))]
                     self.assertIn({field: before[field] ^ 1}, changes)
@@ -398,7 +398,7 @@ class Jobs(unittest.TestCase):
                 self.assertIn("0 CONV_2D", out)
 
     def test_each_start_of_an_ethos_u_is_of_an_operation(self):
-        """But for the copy that shows that the job ran to its end, which is the last one."""
+        """The only exception is the last one, a copy that shows that the job ran to its end."""
         recorded = str(self.path / "recorded")
         self.fine("run", MODEL, "--device", "sim:imx93", "--record", recorded)
         jobs = json.loads(self.fine("decode", recorded, "--model", MODEL, "--json"))["submissions"][-1]["operations"]
@@ -417,7 +417,7 @@ class Jobs(unittest.TestCase):
         self.fine("edit", recorded, "-o", text)
         self.fine("edit", text, "-o", again)
         self.assertEqual(self.fine("diff", recorded, again), "no field differs\n")
-        # What drivers always write alike can be tried otherwise.
+        # Values that drivers never change can be changed here.
         lines = Path(text).read_text()
         field = re.search(r"(?m)^field (.*\.zero) = 0$", lines)[1]
         Path(text).write_text(lines.replace(f"field {field} = 0\n", f"field {field} = 5\n", 1))

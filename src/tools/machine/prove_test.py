@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`skillet prove`: simulated silicon that differs in a way drawn by the test is named; faults end with a report; a killed
-run is continued; reports that are wrong are refused by the name of the field.
+"""Tests `skillet prove`: it names a random quirk of simulated silicon; faults end with a report; a killed run can be continued;
+invalid reports are refused with the name of the field.
 
 usage: prove_test.py SKILLET      run at the top of the source tree
 """
@@ -21,9 +21,9 @@ from pathlib import Path
 SKILLET = sys.argv.pop(1)
 ERRATA = re.findall(r"ERRATUM\((\w+)", Path("src/npus/rockchip/sim/quirks_3576.def").read_text(encoding="utf-8"))
 CHIPS = ["a311d", "imx8mp", "rk3588", "rk3576", "imx93"]
-# Each quirk takes a second or two: some, others in each run where the variable says so.
+# A quirk takes a second or two: a few are drawn, others with another PROVE_SEED.
 SEED, DRAWN = os.environ.get("PROVE_SEED", "1"), int(os.environ.get("PROVE_DRAWN", "4"))
-# Silicon and boards that are slower or faster than expected: chip, timing parameter, values that are drawn from.
+# Silicon and boards that are slower or faster than expected: chip, timing parameter, range of values.
 TIMES = [("rk3588", "task_us", 30, 200), ("rk3588", "clock_ghz", 0.3, 1), ("rk3588", "submit_us", 8, 90), ("rk3588", "dram_gbps", 0.5, 2.5),
          ("a311d", "clock_ghz", 0.1, 0.3), ("a311d", "dram_gbps", 2, 4), ("imx8mp", "submit_us", 20, 60), ("imx8mp", "submit_us", 100, 900)]
 HAS_VIRTUAL_NODE = subprocess.run([SKILLET, "virtual", "--", "true"], capture_output=True, timeout=60).returncode == 0
@@ -35,7 +35,7 @@ def skillet(*arguments, around=(), env=None):
 
 
 def quirks(chip):
-    """Names that an error lists, but for errata, which no probe meets."""
+    """Returns the quirks that an error lists, except errata, which no probe covers."""
     said = skillet("run", "models/digits.tflite", "--device", f"sim:{chip},quirk=none_such").stderr
     names = re.findall(r"\w+", said[said.index("can have ") + len("can have "):].replace(" and ", " "))
     return [name for name in names if name not in ERRATA]
@@ -83,7 +83,7 @@ class ProveTest(unittest.TestCase):
                 with self.subTest(f"{chip} {quirk}"):
                     Path(self.report).unlink(missing_ok=True)
                     self.prove(f"sim:{chip},quirk={quirk}", "--risky")
-                    report = self.saved()  # what is read does not name it
+                    report = self.saved()  # remove all names of quirks from the report
                     for step in report["steps"]:
                         step["what"] = ""
                     report["device"]["facts"] = [fact for fact in report["device"]["facts"] if "quirk" not in fact]
@@ -128,7 +128,7 @@ class ProveTest(unittest.TestCase):
         return json.loads(done.stdout)
 
     def test_what_no_value_explains_is_not_measured(self):
-        """A network of seconds is one of seconds, and what makes it so is not taken for something else."""
+        """A network that takes seconds is measured as such, and the cause is not attributed to another parameter."""
         self.prove("sim:rk3588,quirk=task_us=100000", "--risky")
         times = {step["name"]: step["ns"] for step in self.saved()["steps"] if step["kind"] == "time"}
         self.assertGreater(times["tasks"], 3.2e9)
@@ -207,7 +207,7 @@ class ProveTest(unittest.TestCase):
         outcomes = self.outcomes()
         self.assertEqual(outcomes["large_filters"], "risky")
         self.assertEqual(outcomes["depth_multiplier"], "right")
-        self.prove("sim:a311d", "--risky")  # the same report goes on
+        self.prove("sim:a311d", "--risky")  # continues the same report
         self.assertEqual(self.outcomes()["large_filters"], "right")
 
     def test_believed_only_with_apply(self):
@@ -276,7 +276,7 @@ class ProveTest(unittest.TestCase):
         self.assertIn("--unproven verify", refused)
 
     def test_what_cannot_be_asked_is_not_open(self):
-        """fused_additions stands on what is refuted there, and like_its_generation is nothing that an A311D's jobs stand on."""
+        """fused_additions depends on a refuted assumption, and no A311D job depends on like_its_generation."""
         differs = "sim:rk3588,quirk=sum_of_16_bits"
         for _ in range(2):
             ran = skillet("run", "models/digits.tflite", "--device", differs, "--partition", "all", "--random", "1", env=self.trust)
@@ -443,7 +443,7 @@ class ProveTest(unittest.TestCase):
             time.sleep(wait)
             process.send_signal(signal.SIGKILL)
             process.wait()
-            self.saved()  # whole, whenever it ended
+            self.saved()  # complete, whenever it was killed
         Path(self.report).unlink()
         self.prove("sim:rk3588", "--risky")
         report, before = self.saved(), self.outcomes()
@@ -471,7 +471,7 @@ class ProveTest(unittest.TestCase):
         def few_bytes(limit):
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-        for limit in range(5000, 9000, 200):  # until one is reached after a step
+        for limit in range(5000, 9000, 200):  # until the disk is full after a step has begun
             Path(self.report).unlink(missing_ok=True)
             done = subprocess.run([SKILLET, "prove", "--device", "sim:a311d", "--risky", "-o", self.report], capture_output=True, text=True,
                                   timeout=300, preexec_fn=lambda limit=limit: few_bytes(limit))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`skillet top`: processes that run networks are seen with the right count of jobs; whatever processes and /proc say, it
+"""Tests `skillet top`: it shows processes that run networks with the right number of jobs. Whatever processes and /proc contain, it
 neither fails nor writes escape sequences.
 
 usage: top_test.py SKILLET      run at the top of the source tree
@@ -38,13 +38,13 @@ EVIL = b"\x1b[31m\x07evil\"\\\n\xff\xc2\x9b"
 def top(*args):
     done = subprocess.run([SKILLET, "top", *args], capture_output=True, timeout=60, env=ENV)
     assert (done.returncode, done.stderr) == (0, b""), done
-    text = done.stdout.decode()  # UTF-8
+    text = done.stdout.decode()  # raises if it is not UTF-8
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", text), text
     return text
 
 
 def uses(text, pid):
-    """Lines of metrics of a process: {(metric, device, kind): (value, other labels)}."""
+    """Returns the metrics of a process: {(metric, device, kind): (value, other labels)}."""
     found = {}
     for name, labels, value in re.findall(r"^skillet_npu_(\w+)\{(.*)\} (\S+)$", text, re.M):
         of = {key: said.replace('\\"', '"').replace("\\\\", "\\") for key, said in re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', labels)}
@@ -54,7 +54,7 @@ def uses(text, pid):
 
 
 class Frames:
-    """A process that runs a frame when it is told to."""
+    """A process that runs a frame on demand."""
 
     def __init__(self, device, before=()):
         self.process = subprocess.Popen([*before, *FRAMES, device], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=ENV)
@@ -76,7 +76,7 @@ class Frames:
 
 
 class Page:
-    """A memfd of this process, as a page that says what it likes."""
+    """A memfd of this process with the contents of a page."""
 
     def __init__(self, content, name="skillet-use"):
         self.fd = os.memfd_create(name)
@@ -99,7 +99,7 @@ def page(*slots, pid=None, magic=b"sk-use-2"):
 
 @contextlib.contextmanager
 def page_of_a_child(content):
-    """The process of a child that holds the page that CONTENT() makes in it."""
+    """Yields a child process that holds the page that CONTENT() creates in it."""
     ours, theirs = socket.socketpair()
     child = os.fork()
     if child == 0:
@@ -290,7 +290,7 @@ class Hostile(unittest.TestCase):
             os.close(one)
 
     def test_a_page_of_who_changed_users(self):
-        """Its file is of the user as whom it acts, not of the one who started it."""
+        """The page's file belongs to the user that the process acts as, not to the one that started it."""
         if os.geteuid() != 0:
             self.skipTest("only root may act as others")
 
@@ -322,7 +322,7 @@ class Hostile(unittest.TestCase):
 
 
 class Machine(unittest.TestCase):
-    """A made-up /proc and /sys."""
+    """Uses a fake /proc and /sys."""
 
     def setUp(self):
         self.root = Path(tempfile.mkdtemp())
@@ -348,15 +348,15 @@ class Machine(unittest.TestCase):
         info = "drm-driver:\tnpu\ndrm-client-id:\t7\ndrm-engine-a:\t3000000000 ns\ndrm-engine-b: 1000000000 ns\ndrm-engine-capacity-b: 2\n" \
                "drm-total-memory: 9 MiB\ndrm-resident-memory:\t2 KiB\ndrm-resident-sram: 10\n"
         self.add_file(5, 3, "/dev/accel/accel0", info)
-        self.add_file(5, 4, "/dev/accel/accel0", info)  # the same client
+        self.add_file(5, 4, "/dev/accel/accel0", info)  # of the same client
         self.add_file(5, 5, "/dev/accel/accel1", "drm-client-id: 7\ndrm-cycles-x: 500\ndrm-maxfreq-x: 1 KHz\ndrm-total-memory: 1 KiB")
-        self.add_file(6, 3, "/dev/accel/accel0", "pos: 0\n")  # as rocket and ethosu
-        self.add_file(6, 4, "/dev/dri/renderD128", info)  # no NPU that is known
+        self.add_file(6, 3, "/dev/accel/accel0", "pos: 0\n")  # like rocket and ethosu, which report nothing else
+        self.add_file(6, 4, "/dev/dri/renderD128", info)  # not a known NPU
         self.assertEqual({key: value for key, value in self.metrics(5).items() if key[0] != "process_info"}, {("busy_seconds_total", "/dev/accel/accel0"): 3.5, ("memory_bytes", "/dev/accel/accel0"): 2058,
             ("busy_seconds_total", "/dev/accel/accel1"): 0.5, ("memory_bytes", "/dev/accel/accel1"): 1024})
         self.assertEqual(self.metrics(6), {("process_info", "/dev/accel/accel0"): 1})
         cores = dict(re.findall(r'^skillet_npu_cores\{device="([^"]*)".*\} (\S+)$', top("--prometheus", "--root", str(self.root)), re.M))
-        self.assertEqual(cores, {"/dev/accel/accel0": "2", "/dev/accel/accel1": "1"})  # engines
+        self.assertEqual(cores, {"/dev/accel/accel0": "2", "/dev/accel/accel1": "1"})  # numbers of engines
         self.assertIn("user", top("--once", "--root", str(self.root)))
 
     def test_clock_temperature_and_power(self):
@@ -378,11 +378,11 @@ class Machine(unittest.TestCase):
         fdinfo.parent.mkdir(parents=True)
         os.mkfifo(fdinfo)
         with subprocess.Popen([SKILLET, "top", "--json", "--root", str(self.root)], stdout=subprocess.PIPE, env=ENV) as process:
-            for late_s in 0, 0.8:  # as where others have the CPU
+            for late_s in 0, 0.8:  # a delay as on a busy CPU
                 with open(fdinfo, "w") as kernel:
                     time.sleep(late_s)
                     kernel.write(f"drm-client-id: 1\ndrm-engine-a: {time.monotonic_ns() // 2} ns\n")
-                time.sleep(0.3)  # until it is read to its end; the next view is a second later
+                time.sleep(0.3)  # until top has read all of it; it reads again a second later
             (device,) = json.loads(process.stdout.read())["devices"]
         self.assertAlmostEqual(device["processes"][0]["busy_percent"], 50, delta=5)
 

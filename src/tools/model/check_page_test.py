@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The page of `skillet check --html` in a browser: nothing empty, nothing cut off, readable at 1280 pixels.
+"""Tests the page of `skillet check --html` in a browser: nothing is empty or cut off, and it is readable at 1280 pixels.
 
-usage: check_page_test.py SKILLET      run at the top of the source tree; exit code 77: there is no chromium here
+usage: check_page_test.py SKILLET      run at the top of the source tree; exit code 77: chromium is not installed
 """
 import html
 import json
@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 def wide_model():
-    """Branches side by side: more than there is room for, joined again; one that skips many rows."""
+    """Returns a model with more parallel branches than fit side by side, one of which skips many rows."""
     sys.path.insert(0, "tests/models")
     import ssd_model
     net = ssd_model.Model()
@@ -32,7 +32,7 @@ def wide_model():
 
 
 def u_model():
-    """Down and up again, with what skips the rows between; weights are stored as float16, each before a DEQUANTIZE."""
+    """Returns a U-shaped model with skip connections. Its weights are float16, each before a DEQUANTIZE."""
     sys.path.insert(0, "tests/models")
     import ssd_model
     ssd_model.CODES["DEQUANTIZE"] = 6
@@ -69,7 +69,7 @@ if "LONG_CASES" in os.environ:  # networks of many layers
     MODELS += [f"../shared/models/{name}.tflite" for name in ("deeplabv3_mnv2_dm05_pascal_quant", "mobilenet_v2_1.0_224_quant", "movenet_single_pose_lightning_ptq")]
 WIDTH = 1280
 SMALLEST_LETTERS_PX = 11
-# Run in each page, in a frame: what it finds goes to the page around it, of which --dump-dom shows the text.
+# Runs in each page, in a frame. It passes its results to the outer page, whose text --dump-dom prints.
 MEASURE = """<script>
 addEventListener("load", () => {
   const all = (what) => [...document.querySelectorAll(what)];
@@ -110,7 +110,7 @@ addEventListener("message", (said) => document.querySelector("pre").textContent 
 
 
 def measure(browser, pages, folder):
-    """What is found in each page, all by one browser."""
+    """Returns the measurements of all pages, from one run of the browser."""
     frames = ""
     for i, page in enumerate(pages):
         page.write_text(page.read_text().replace("</body>", MEASURE + "</body>"))
@@ -128,7 +128,7 @@ def measure(browser, pages, folder):
 
 
 def is_readable(shown, name):
-    """All of it, or what names differ in: both ends."""
+    """Returns whether the shown name is complete, or has both the start and the distinctive end of the name."""
     head, cut, tail = shown.partition("\u2026")
     return shown == name if not cut else len(shown) >= 24 and name.startswith(head) and name.endswith(tail) and len(tail) > len(head)
 
@@ -136,7 +136,7 @@ def is_readable(shown, name):
 def problems(report, ops, places):
     wanted = {"empty": 0, "blank": 0, "cut": 0, "overlaps": 0, "through": 0, "loose": 0, "far": 0, "nodes": len(ops), "colours": places}
     out = [f"{name} is {report[name]}, not {value}" for name, value in wanted.items() if report[name] != value]
-    # All operations but the first one of these networks read what another one makes, or weights.
+    # In these networks, every operation except the first reads another operation's output, or weights.
     if len(report["unfed"]) != 1 and not all(name.endswith(" DEQUANTIZE") for name in report["unfed"]):
         out.append(f"no line leads to {report['unfed']}")
     if report["wide"] > WIDTH:

@@ -1,14 +1,14 @@
-"""Writes a float model, or an ONNX model with 8 bits, with 8-bit weights and activations, by a published quantizer. `skillet quantize` runs this text
-with python3 -c.
+"""Quantizes a float model, or requantizes an 8-bit ONNX model, to 8-bit weights and activations with a published quantizer.
+`skillet quantize` runs this text with python3 -c.
 
 usage: MODEL DATA OUT channel|tensor
   MODEL  .tflite (ai-edge-quantizer) or .onnx (onnxruntime and onnx)
   DATA   a folder: K_I.npy is input I, in the order of the file, of inference K
-Writes OUT, and OUT.by: the quantizer's name and version, then a line for each thing that the user should know. Inputs and outputs keep their types.
+Writes OUT, and OUT.by: the quantizer's name and version, then a line for each note to the user. Inputs and outputs keep their types.
 """
 import sys
 
-if "" in sys.path:  # files where the user happens to be are no packages
+if "" in sys.path:  # files in the current folder must not be imported
     sys.path.remove("")
 
 from importlib.metadata import version
@@ -16,7 +16,7 @@ from pathlib import Path
 
 
 def inferences(folder, names):
-    """A dictionary by name of each inference."""
+    """Yields a dictionary {input name: array} for each inference."""
     import numpy
 
     for k in range(len(list(Path(folder).glob("*_0.npy")))):
@@ -31,7 +31,8 @@ def kind_of(model, op):
 
 
 def read(schema, contents):
-    """The model as objects. Contents behind the tables come into them; the kind of an operation is in one field, whatever the file's age."""
+    """Returns the model as objects.
+    Moves contents behind the tables into buffers, and the kind of each operation to one field, whatever the file's age."""
     model = schema.ModelT.InitFromPackedBuf(bytearray(contents), 0)
     for buffer in model.buffers:
         if buffer.offset > 1:
@@ -43,7 +44,9 @@ def read(schema, contents):
 
 
 def ready_to_quantize(schema, contents):
-    """The model with what the quantizer needs: constants as such (of sparse and float16 weights operations make them), a signature."""
+    """Returns the model as the quantizer needs it.
+
+    It gets a signature, and constants instead of operations that make them from sparse or float16 weights."""
     model = read(schema, contents)
     graph = model.subgraphs[0]
     known = {i for i, tensor in enumerate(graph.tensors) if model.buffers[tensor.buffer].data is not None}
@@ -58,7 +61,7 @@ def ready_to_quantize(schema, contents):
 
 
 def is_made_of(op, known):
-    """Adds what a function of constants makes, too."""
+    """Returns whether the operation only reads constants. Adds its output to `known`, so that functions of it count too."""
     if op.inputs is None or len(op.inputs) == 0 or len(op.outputs) != 1 or not all(i in known or i < 0 for i in op.inputs):
         return False
     known.add(op.outputs[0])
@@ -66,7 +69,7 @@ def is_made_of(op, known):
 
 
 def all_tensors(contents):
-    """A function that gives any tensor after an inference."""
+    """Runs the model. Returns a function that returns any of its tensors."""
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
     interpreter = Interpreter(
@@ -108,7 +111,7 @@ def packed(model):
 
 
 def contents_of(model, tensor, dtype):
-    """The numbers of a constant; None of another tensor."""
+    """Returns the values of a constant, or None for other tensors."""
     import numpy
 
     data = model.buffers[tensor.buffer].data
@@ -116,8 +119,10 @@ def contents_of(model, tensor, dtype):
 
 
 def let_biases_fit(schema, model, ranges):
-    """A bias counts in steps of input times weight: where a channel's weights are next to nothing, one of them grows until the bias has 30 bits. By
-    at most 2^-14 of the bias, the output changes."""
+    """Increases weights of channels whose bias would not fit.
+
+    A bias is stored in steps of input times weight. If a channel's weights are nearly zero, one of them is increased until the bias has 30 bits. The
+    output changes by at most 2^-14 of the bias."""
     import numpy
 
     weighted = {
@@ -148,7 +153,7 @@ def let_biases_fit(schema, model, ranges):
 
 
 class Leftovers:
-    """Operations that the quantizer left in float between DEQUANTIZE and QUANTIZE get 8-bit operands, where TensorFlow Lite has such a kernel."""
+    """Gives 8-bit operands to operations that the quantizer left in float between DEQUANTIZE and QUANTIZE, if TensorFlow Lite has such a kernel."""
 
     def __init__(self, schema, model):
         self.schema, self.model, self.graph = schema, model, model.subgraphs[0]
@@ -174,7 +179,7 @@ class Leftovers:
         return self.graph.tensors[tensor].type == self.schema.TensorType.FLOAT32
 
     def take(self, op):
-        """True: something was changed."""
+        """Converts one operation. Returns whether anything changed."""
         kinds = self.schema.BuiltinOperator
         if self.kind(op) not in self.functions | self.moves or not self.is_float(op.inputs[0]):
             return False
@@ -199,7 +204,7 @@ class Leftovers:
         return True
 
     def move(self, op, before, small):
-        """The same bytes elsewhere: DEQUANTIZE comes after them."""
+        """Converts an operation that only moves values: it now runs before DEQUANTIZE."""
         result = op.outputs[0]
         made = self.copy_of(self.graph.tensors[result])
         self.graph.tensors[made].type = self.schema.TensorType.INT8
@@ -247,7 +252,7 @@ class Leftovers:
 
 
 def ranges_of(quantizer, signature, samples):
-    """Over all inferences alike: the quantizer's own running mean is mostly the first one."""
+    """Returns the ranges over all inferences. The quantizer's own running mean would depend mostly on the first one."""
     import numpy
 
     seen = {}
@@ -292,7 +297,7 @@ def quantize_tflite(path, data, out, by_channel):
 
 
 def in_float(model):
-    """The model without what a quantizer put in: constants that DequantizeLinear reads in float, QuantizeLinear and DequantizeLinear behind it gone."""
+    """Removes quantization from the model: constants of DequantizeLinear become floats, pairs of QuantizeLinear and DequantizeLinear disappear."""
     import numpy
     import onnx
 
@@ -316,7 +321,7 @@ def in_float(model):
             before, scale = quantized[source].input[0], float(constants[node.input[1]])
             zero = constants[node.input[2]] if len(node.input) > 2 and node.input[2] else numpy.zeros((), numpy.uint8)
             kind = numpy.iinfo(zero.dtype)
-            if int(zero) == kind.min:  # the quantizer left out a Relu or Clip that ends so
+            if int(zero) == kind.min:  # the quantizer replaced a Relu or Clip that ends at this value
                 ends = [f"{node.output[0]}_{end}" for end in ("least", "most")]
                 for name, end in zip(ends, (0, (kind.max - kind.min) * scale)):
                     graph.initializer.append(onnx.numpy_helper.from_array(numpy.float32(end).reshape(()), name))
@@ -348,17 +353,17 @@ def in_float(model):
     return model
 
 
-# From here on DequantizeLinear has a scale per channel.
+# In this version DequantizeLinear gained a scale per channel.
 OPSET = 13
 
 
 def with_opset(model):
-    """The model in a set of operations that has scales per channel, with the inputs that someone gives only."""
+    """Converts the model to an operator set with scales per channel. Its inputs become those that are not constants."""
     import onnx
 
     constants = {one.name for one in model.graph.initializer}
     given = [one for one in model.graph.input if one.name not in constants]
-    del model.graph.input[:]  # a constant that may be given is none
+    del model.graph.input[:]  # drops constants, which may also be inputs
     model.graph.input.extend(given)
     model.ir_version = max(model.ir_version, 7)
     opset = next((one.version for one in model.opset_import if one.domain in ("", "ai.onnx")), OPSET)
@@ -372,7 +377,7 @@ def with_opset(model):
 
 
 def with_sizes(model, sample):
-    """Gives the inputs the sizes that the model runs with, so that all shapes are known. A line for each input that had free ones."""
+    """Sets the sizes of the inputs to those of the sample, so that all shapes are known. Returns a line for each input whose size was free."""
     fixed = []
     for one in model.graph.input:
         sizes, dims = sample[one.name].shape, one.type.tensor_type.shape.dim
@@ -385,7 +390,7 @@ def with_sizes(model, sample):
 
 
 def fold_transposed(model):
-    """BatchNormalization behind ConvTranspose goes into weights and bias, as ONNX Runtime does it behind Conv."""
+    """Merges BatchNormalization after ConvTranspose into weights and bias, as ONNX Runtime does after Conv."""
     import numpy
     import onnx
 
@@ -401,7 +406,7 @@ def fold_transposed(model):
         gamma, beta, mean, variance = (constants[name].astype(numpy.float64) for name in norm.input[1:5])
         weights = constants[layer.input[1]]
         if weights.shape[1] != len(gamma):
-            continue  # groups
+            continue  # grouped convolution
         epsilon = next((one.f for one in norm.attribute if one.name == "epsilon"), 1e-5)
         factor = gamma / numpy.sqrt(variance + epsilon)
         bias = (constants[layer.input[2]] if len(layer.input) > 2 else 0) - mean
@@ -414,8 +419,10 @@ def fold_transposed(model):
 
 
 def let_channels_count(model, floats):
-    """A channel whose weights are next to nothing has a scale in steps of which its bias is more than sums of 32 bits hold, and one without any has
-    the scale 1, in steps of which its bias is nothing. Both get a scale at which the bias has 30 bits. FLOATS: the model before it was quantized."""
+    """Increases scales of channels whose bias does not fit.
+
+    If a channel's weights are nearly zero, so is its scale, and its bias in these steps exceeds 32 bits. A channel of zero weights has
+    scale 1, in which its bias is lost. Both get a scale at which the bias has 30 bits. FLOATS: the model before it was quantized."""
     import numpy
     import onnx
 
@@ -431,7 +438,7 @@ def let_channels_count(model, floats):
         x, weights, bias = (made_by.get(name) for name in node.input[:3])
         if any(one is None or one.op_type != "DequantizeLinear" for one in (x, weights, bias)):
             continue
-        wanted = real.get(bias.input[0].removesuffix("_quantized"), numpy.zeros(0)).astype(numpy.float64)  # as the quantizer names it
+        wanted = real.get(bias.input[0].removesuffix("_quantized"), numpy.zeros(0)).astype(numpy.float64)  # the quantizer's name for it
         scales, x_scale = array(weights.input[1]), float(array(x.input[1]))
         axis = next((one.i for one in weights.attribute if one.name == "axis"), 1)
         if scales.size != wanted.size or scales.size < 2:
@@ -474,10 +481,10 @@ def quantize_onnx(path, data, out, by_channel):
     notes = with_sizes(model, first)
     fixed, folded, ready = (f"{out}.{step}.onnx" for step in ("fixed", "folded", "ready"))
     onnx.save(model, fixed)
-    session(fixed, folded)  # BatchNormalization into convolutions, constants into initializers
+    session(fixed, folded)  # merges BatchNormalization into convolutions, and constants into initializers
     model = onnx.load(folded)
     used = {node.domain for node in model.graph.node}
-    kept = [one for one in model.opset_import if one.domain in used]  # it names all that ONNX Runtime knows
+    kept = [one for one in model.opset_import if one.domain in used]  # ONNX Runtime lists all domains that it knows
     del model.opset_import[:]
     model.opset_import.extend(kept)
     fold_transposed(model)
@@ -497,7 +504,7 @@ def quantize_onnx(path, data, out, by_channel):
     made = onnx.load(out)
     let_channels_count(made, onnx.load(ready))
     onnx.save(made, out)
-    session(out).run(None, first)  # a file that does not run is none
+    session(out).run(None, first)  # raises an exception if the file does not run
     return "\n".join([f"onnxruntime {version('onnxruntime')}", *notes])
 
 

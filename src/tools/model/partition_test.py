@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`--partition` and `--host-threads`: they change where operations run, and no result.
+"""Tests `--partition` and `--host-threads`: they change where operations run, but not results.
 
 usage: partition_test.py SKILLET      run at the top of the source tree
 """
@@ -18,7 +18,7 @@ MODEL = "models/digits.tflite"
 def skillet(*args):
     return subprocess.run([SKILLET, *args], capture_output=True, text=True, timeout=120)
 
-# Defaults are what is tested.
+# The defaults are tested.
 os.environ.pop("SKILLET_PARTITION", None)
 
 
@@ -29,7 +29,7 @@ def report(*args):
 
 
 def places(result):
-    """What was compared on the device differs from what is still to be compared."""
+    """Returns the place of each operation. Ignores that verified operations have another reason than unproven ones."""
     return [(op["where"], op["part"], op["reason"].replace("verified on this device, unproven elsewhere: ", "unproven: "))
             for op in result["ops"]]
 
@@ -46,7 +46,7 @@ class Partition(unittest.TestCase):
                     self.assertEqual(places(ran), places(checked), (device, words))
                     places_of[" ".join(words)] = places(ran)
                 self.assertEqual(places_of["predicted --host-threads 1"], places(report("run", MODEL, "--device", device)), "the default")
-                # A prediction decides where it is surer than its error: here everywhere with all cores.
+                # A prediction counts if the difference exceeds its error. Here that is so for all operations with all cores.
                 self.assertNotEqual(places_of["predicted --host-threads auto"], places_of["all"], device)
                 self.assertEqual(places_of["predicted --host-threads 1"] == places_of["all"], device != "sim:rk3588")
 

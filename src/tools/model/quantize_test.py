@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`skillet quantize`: what it writes and says, which data it takes, and what it leaves when it fails.
+"""Tests `skillet quantize`: its output, the data that it accepts, and what remains after a failure.
 
 usage: quantize_test.py SKILLET      run at the top of the source tree
 """
@@ -35,7 +35,7 @@ def npy(descr, shape, data):
 
 
 def images(count, seed=1):
-    """Bytes of COUNT inputs of CHANNELS: random walks."""
+    """Returns the bytes of COUNT inputs of CHANNELS: random walks."""
     draw = random.Random(seed)
     value, out = 0, bytearray()
     for _ in range(count * 19 * 7 * 5):
@@ -91,7 +91,7 @@ class Quantize(unittest.TestCase):
         for words in ("2 of 2 layers: 2 with 1 scale", "dB of signal to error", "12 inferences calibrated, 4 were held back",
                       "jobs that are proven"):
             self.assertIn(words, text)
-        # Nothing more is to be done with it, on any chip.
+        # A second run has nothing more to do, for any chip.
         again = json.loads(self.run_it(self.folder / "out.tflite", self.images(16), "--json", out="again.tflite").stdout)
         self.assertTrue(again["copy"])
         self.assertEqual((self.folder / "again.tflite").read_bytes(), (self.folder / "out.tflite").read_bytes())
@@ -131,7 +131,7 @@ class Quantize(unittest.TestCase):
         self.assertEqual(self.written(CHANNELS, folder)[1], wanted)
 
     def float_net(self, script, code=FAILED, wait=True):
-        """Quantizes FLOAT_NET with SCRIPT in the place of python3: its arguments are -c TEXT MODEL DATA OUT WEIGHTS."""
+        """Quantizes FLOAT_NET with SCRIPT instead of python3. Its arguments are -c TEXT MODEL DATA OUT WEIGHTS."""
         python = self.file("python", ("#!/bin/sh\n" + script).encode())
         python.chmod(0o755)
         values = array.array("f", (i % 17 / 17 for i in range(256 * 256 * 3)))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The last table of ./x demo, from `skillet run --compare=layers --json` on stdin. A picture's name starts with the digit that it shows."""
+"""Prints the last table of ./x demo, from `skillet run --compare=layers --json` on stdin. A picture's name starts with its digit."""
 import json
 import sys
 

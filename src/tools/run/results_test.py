@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `skillet run` leaves behind: outputs as files, expected outputs, pictures with what was found, frames.
+"""Tests the outputs of `skillet run`: files of outputs, expected outputs, pictures with detections, frames.
 
 usage: results_test.py SKILLET      run at the top of the source tree
 """
@@ -42,7 +42,7 @@ def read_npy(data):
 
 
 def npz(members, method=zipfile.ZIP_STORED):
-    """Of a dictionary, or of pairs, among which a name may be twice."""
+    """Returns an archive of a dictionary, or of pairs, which may repeat a name."""
     file = io.BytesIO()
     with warnings.catch_warnings(), zipfile.ZipFile(file, "w", method) as archive:
         warnings.simplefilter("ignore")
@@ -131,7 +131,7 @@ class Results(unittest.TestCase):
         self.run_fine("--input", str(self.path / "in.npz"))
 
     def test_archives_have_the_names_that_other_programs_give(self):
-        """As the tensors are called, or as --output calls them."""
+        """Names may be those of the tensors, or those that --output writes."""
         sys.path.insert(0, "tests/models")
         import ssd_model
         net, model = ssd_model.Model(), str(self.path / "net.tflite")
@@ -261,7 +261,7 @@ class Results(unittest.TestCase):
         args = ["--raw", "rgb24", "--size", "40x30"]
         lines = self.run_fine(*args, "--json", stdin=frames).splitlines()
         self.assertEqual([json.loads(line)["input"] for line in lines], ["frame 0", "frame 1", "frame 2"])
-        # A grey picture is a grey frame.
+        # A grey picture equals a grey frame.
         one = [json.loads(self.run_fine("--raw", "gray", "--json", stdin=bytes([grey]) * 784))["outputs"] for grey in (0, 90, 180)]
         self.assertEqual([json.loads(line)["outputs"] for line in lines], one)
         self.assertIn("median of 3", self.run_fine(*args, stdin=frames))
@@ -282,7 +282,7 @@ class Results(unittest.TestCase):
         self.assertIn(b"standard output: No space left on device", done.stderr)
 
     def show(self, columns, answer=b"\x1b[?62;22c", **variables):
-        """What a terminal of so many columns is sent; it answers the question what it is, if it does."""
+        """Returns what a terminal with COLUMNS columns gets. The terminal answers the query for its type with ANSWER."""
         process, terminal = pty.fork()
         if process == 0:
             os.environ.update(variables)
@@ -324,7 +324,7 @@ class Results(unittest.TestCase):
             with self.subTest(variables=variables, answer=answer):
                 seen = self.show(60, answer, **{**self.PLAIN, **variables})
                 self.assertEqual([one for one in (sixel, kitty, blocks) if one in seen], [mark] if mark else [])
-                self.assertNotIn(answer.decode().lstrip("\x1b") or "none", seen)  # nothing is shown as if it were typed
+                self.assertNotIn(answer.decode().lstrip("\x1b") or "none", seen)  # no escape sequence is shown as text
         self.assertNotIn("\x1b", self.run_fine("--image", PICTURES[0], "--show"))
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What networks cost and where they would run: `skillet bench` and `skillet check`.
+"""Tests `skillet bench` and `skillet check`: the cost of networks and where they would run.
 
 usage: bench_test.py SKILLET      run at the top of the source tree
 """
@@ -25,12 +25,12 @@ def skillet(*args):
 
 
 class Page(html.parser.HTMLParser):
-    """Notes what a page would load, and its rows."""
+    """Collects the files that a page would load, and its rows."""
 
     def __init__(self, text):
         super().__init__()
         self.open, self.loads, self.rows, self.cells = [], [], 0, 0
-        self.nodes = self.marks = self.edges = 0  # of the graph
+        self.nodes = self.marks = self.edges = 0  # counts in the graph
         self.feed(text)
 
     def handle_starttag(self, tag, attributes):
@@ -67,7 +67,7 @@ class Bench(unittest.TestCase):
                     self.assertEqual(report["parts"][job["part"]]["where"], "npu")
                     self.assertGreater(min(job["first_ms"], job["mean_ms"], job["predicted_ms"]), 0)
                     self.assertIn("CONV_2D", job["operations"] + "CONV_2D" * (len(jobs) > 1))
-                if device == "sim:rk3588":  # one job: an operation whose name ends another's is named, too
+                if device == "sim:rk3588":  # one job, named for several operations, one of whose names ends with another's
                     self.assertEqual(jobs[0]["operations"], "CONV_2D, " + 4 * "DEPTHWISE_CONV_2D, CONV_2D, " + "AVERAGE_POOL_2D, CONV_2D")
                     self.assertEqual(jobs[0]["operation_count"], 11)
                 self.assertEqual(report["jobs_together_ms"] > 0, bool(jobs))
@@ -75,7 +75,7 @@ class Bench(unittest.TestCase):
                 rows = list(csv.DictReader(io.StringIO(out)))
                 self.assertEqual((code, len(rows)), (FINE, len(jobs)))
                 if rows:
-                    for row, job in zip(rows, jobs):  # what the one row is of
+                    for row, job in zip(rows, jobs):  # the operation of the row
                         count = job["operation_count"]
                         self.assertEqual(count, len(row["node type"].split(", ")))
                         self.assertEqual(f", {count} operations in one job" in row["name"], count > 1)
@@ -126,7 +126,7 @@ class Bench(unittest.TestCase):
         def peak_kib():
             return json.loads(skillet("bench", MODEL, "--device", "cpu", "--runs", "1", "--without-cpu", "--json")[1])["peak_kib"]
         before = peak_kib()
-        ballast = b"x" * (before << 11)  # twice of it, in the process that starts the next one
+        ballast = b"x" * (before << 11)  # twice the amount, in the process that starts the next one
         self.assertGreater(before, 1000)
         self.assertLess(peak_kib(), before * 1.5, f"with {len(ballast) >> 10} KiB in the process that started it")
 
@@ -198,7 +198,7 @@ class Check(unittest.TestCase):
         report = json.loads(out)
         chips = {chip["chip"]: chip for chip in report["chips"]}
         self.assertLessEqual({"a311d", "imx8mp", "rk3588"}, set(chips))
-        self.assertNotIn("toy", chips)  # it is made up
+        self.assertNotIn("toy", chips)  # a fictional chip
         _, text, _ = skillet("check", MODEL)
         for name, chip in chips.items():
             self.assertIn(f" {name}", next(line for line in text.splitlines() if line.startswith("  op ")))
@@ -206,7 +206,7 @@ class Check(unittest.TestCase):
             self.assertEqual(sum(where == "npu" for where in chip["where"]), chip["npu_ops"])
             self.assertEqual(sum(op["macs"] for op, where in zip(report["ops"], chip["where"]) if where == "npu"), chip["npu_macs"])
             self.assertTrue(all(us is None or us >= 0 for us in chip["simulated_us"]))
-            if name != "rk3576":  # its jobs are not timed yet
+            if name != "rk3576":  # the timing of its jobs is not known yet
                 self.assertGreater(sum(us is not None and us > 0 for us in chip["simulated_us"]), 3)
             for where, error in zip(chip["where"], chip["error"]):
                 self.assertIn(error, {"npu": ("up to 1", "0"), "cpu": ("0",)}[where])
@@ -256,11 +256,11 @@ class Check(unittest.TestCase):
         self.assertEqual((one["cores"], no_bands, three["cores"], bands), (1, 0, 3, 3))
         self.assertLess(one["device_ms"] / 3, three["device_ms"])
         self.assertLess(three["device_ms"], one["device_ms"])
-        # Each core has as many tasks as one would have, so what is more are the host's starts of the cores, and its copies.
+        # Each core has as many tasks as a single core would. The extra time is for the host's starts of cores, and for copies.
         parameters = {row["name"]: row["value"] for row in json.loads(skillet("plan", "--parameters")[1])["parameters"]
                       if row["chip"] == "rk3588"}
         start = (parameters["submit_us"] + parameters["iommu_us"] + 2 * parameters["cache_us"]) / 1000
-        copies = three["wall_ms"] - (one["wall_ms"] - one["device_ms"] + three["device_ms"] + 3 * start)  # what follows the bands starts too
+        copies = three["wall_ms"] - (one["wall_ms"] - one["device_ms"] + three["device_ms"] + 3 * start)  # operations after the bands are started too
         self.assertGreater(copies, -0.001)
         self.assertLess(copies, 0.01)
         for words, told in (("run", "the NPU of such a chip, on 3 cores, "), ("check", "NPU, on one core: "), ("plan", "rk3588, on one core; ")):
@@ -274,7 +274,7 @@ class Check(unittest.TestCase):
         import ssd_model
         net = ssd_model.Model()
         picture = net.tensor("picture", [1, 96, 96, 32], ssd_model.UINT8, 1 / 255)
-        conv = net.conv("conv", picture, [[[[0.1] * 32]] for _ in range(32)], [0] * 32)  # waits for memory, not for the MACs
+        conv = net.conv("conv", picture, [[[[0.1] * 32]] for _ in range(32)], [0] * 32)  # limited by memory, not by MACs
         with tempfile.TemporaryDirectory() as folder:
             model = Path(folder) / "memory.tflite"
             model.write_bytes(net.bytes([picture], [conv]))
@@ -345,7 +345,7 @@ class Eval(unittest.TestCase):
 
     def test_how_often_it_is_right(self):
         truth = self.path / "truth"
-        truth.write_text("".join(f"{i}.png {i}\n" for i in range(9)) + "9.png\t4\r\n\nother.png 3\n")  # the last one is wrong
+        truth.write_text("".join(f"{i}.png {i}\n" for i in range(9)) + "9.png\t4\r\n\nother.png 3\n")  # the last line is wrong
         for device in ("cpu", "sim:a311d"):
             with self.subTest(device=device):
                 code, out, err = skillet("eval", MODEL, *self.DATA, "--labels", str(truth), "--device", device, "--json")
@@ -359,7 +359,7 @@ class Eval(unittest.TestCase):
         self.assertRegex(skillet("eval", MODEL, *self.DATA, "--labels", str(truth), "--device", "cpu")[1], r"cpu +90.00 % +\d+.00 %")
 
     def test_classes_with_one_score_are_all_among_the_best_or_none(self):
-        """Of 0.png all classes but one have the score 0, of 5.png all but four."""
+        """All classes of 0.png except one have the score 0; all of 5.png except four."""
         truth = self.path / "truth"
         for line, top5 in (("0.png 1", 0), ("0.png 0", 1), ("0.png 9", 0), ("5.png 0", 0), ("5.png 2", 1), ("5.png 8", 1)):
             with self.subTest(line=line):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A trace read back by Perfetto's own Python package: by its trace processor where that can be had, else by its messages.
+"""Reads a trace with Perfetto's Python package: with its trace processor if that can be downloaded, else with its messages.
 
 usage: trace_perfetto_test.py SKILLET      run at the top of the source tree; exit code 77: the package cannot be installed
 """
@@ -16,7 +16,7 @@ MONOTONIC, BOOTTIME = 3, 6  # clocks
 
 
 def install(folder):
-    """The Python of an environment that has the package; none: it cannot be had."""
+    """Creates an environment with the package. Returns its Python, or None if that fails."""
     python = Path(folder) / "bin/python"
     for command in [sys.executable, "-m", "venv", folder], [python, "-m", "pip", "install", "-q", "perfetto"]:
         if subprocess.run(command, capture_output=True, timeout=600).returncode != 0:
@@ -44,8 +44,11 @@ def by_processor(trace):
 
 
 class Rules:
-    """What Perfetto's documentation asks of a trace of track events: interned names are known to the sequence before they are used, and forgotten where its
-    state is cleared; each event is on a track that was described, with a clock that a snapshot has; slices nest, in order of time."""
+    """Perfetto's documented rules for traces of track events.
+
+    A sequence defines interned names before their use, and forgets them when its state is cleared. Each event is on a described track, with a clock
+    from a
+    snapshot. Slices nest, and are in order of time."""
 
     def __init__(self):
         self.counts, self.names, self.known_state = defaultdict(int), {}, set()
@@ -78,7 +81,7 @@ class Rules:
     def event(self, event, when, sequence):
         from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import TrackEvent
         assert event.track_uuid in self.tracks and when > 0, event
-        assert when >= self.last.setdefault(event.track_uuid, when), event  # each track's are in order
+        assert when >= self.last.setdefault(event.track_uuid, when), event  # events of a track are in order
         self.last[event.track_uuid] = when
         is_counter = self.tracks[event.track_uuid].HasField("counter")
         assert is_counter == (event.type == TrackEvent.TYPE_COUNTER), event

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Traces of real runs: `skillet bench|run|eval --trace`, SKILLET_TRACE, `skillet trace`.
+"""Tests traces of real runs: `skillet bench|run|eval --trace`, SKILLET_TRACE, `skillet trace`.
 
 usage: trace_test.py SKILLET      run at the top of the source tree
 """
@@ -28,7 +28,7 @@ def skillet(*args, **variables):
 
 
 def trace(*args):
-    """`skillet trace`, in this process: a tenth of the time."""
+    """Runs `skillet trace` in this process, which takes a tenth of the time."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = _trace.main([str(word) for word in args])
@@ -111,7 +111,7 @@ class Trace(unittest.TestCase):
         self.assertEqual((self.summary()["runs"], self.summary()["ms"]), (0, 0))
 
     def begin_of_a_trace(self):
-        """Its packets before the first event."""
+        """Returns the packets before the first event."""
         self.bench("sim:a311d", "--trace", self.file)
         header = b""
         for packet in _trace_events.Packets(io.BytesIO(self.file.read_bytes())):
@@ -166,11 +166,11 @@ class Trace(unittest.TestCase):
                 self.assertTrue(0 < summary["npu_busy"] <= 1, summary["npu_busy"])
                 by_name = {one["name"]: one for one in summary["categories"]}
                 self.assertLessEqual({"session", "compile", "copy", "submit", "wait", "npu", "operation", "unit", "simulator"}, set(by_name))
-                self.assertEqual("cpu" in by_name, device != "sim:imx93")  # it takes the whole network
+                self.assertEqual("cpu" in by_name, device != "sim:imx93")  # it computes the whole network
                 self.assertEqual(by_name["operation"]["slices"] % 8, 0)
-                unit, operation = by_name["unit"], by_name["operation"]  # one unit takes the longest, the others less
+                unit, operation = by_name["unit"], by_name["operation"]  # the slowest unit takes the operation's time, the others less
                 self.assertLess(unit["ms"] / unit["slices"], 0.95 * operation["ms"] / operation["slices"])
-                # A slice without those inside is at most all of it, and a part at most the whole.
+                # Own time is at most the total time, and the time of a category at most that of the trace.
                 for one in summary["categories"]:
                     self.assertLessEqual(one["own_ms"], one["ms"] + 1e-6)
                     self.assertLessEqual(one["own_ms"], summary["ms"] * summary["tracks"])
@@ -193,7 +193,7 @@ class Trace(unittest.TestCase):
         self.assertEqual(done.stderr.count("trace /dev/full"), 1, done.stderr)
 
     def test_what_a_run_did(self):
-        """It records the program, too, which is no job."""
+        """The run also records a program, which does not count as a job."""
         device = next(name for name in ("sim:a311d", "sim:rk3588", "sim:imx93") if name[4:] in skillet("devices", "--all").stdout)
         done = skillet("run", DIGITS, "--random", 1, "--device", device, "--partition", "all", "--unproven", "take", "--trace", self.file, "--json")
         summary = self.summary()

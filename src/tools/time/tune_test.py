@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`skillet tune` and the files it writes: by the model on simulated chips, measured on a virtual node, and refused where a
-file is wrong.
+"""Tests `skillet tune` and the files that it writes: by the timing model on simulated chips, measured on a virtual node, and errors for
+invalid files.
 
 usage: tune_test.py SKILLET      run at the top of the source tree
 """

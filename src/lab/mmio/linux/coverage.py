@@ -1,6 +1,6 @@
-"""Which functions and lines of the kernel's NPU drivers ran: gcov's counts of one or more boots, added up in one file.
+"""Collects which functions and lines of the kernel's NPU drivers ran: adds up gcov's counts of several boots in one file.
 
-A kernel built with --coverage has its counts in debugfs; the program's init copies them out before the guest ends.
+A kernel built with --coverage has its counts in debugfs; the init program of the guest copies them out before the guest ends.
 """
 import json
 import shutil
@@ -10,7 +10,7 @@ from pathlib import Path
 
 COVERED = ("drivers/gpu/drm/etnaviv", "drivers/accel/rocket", "drivers/accel/ethosu")
 COVERED_FILES = ("drivers/iommu/rockchip-iommu.c",)
-# Before the guest ends. debugfs has sizes of 0, so the files are read, not copied.
+# Runs before the guest ends. debugfs reports sizes of 0, so the files are read, not copied.
 COPY_OUT = """
 find /sys/kernel/debug/gcov -name '*.gcda' | while read -r counts; do
   into="{run}/counts/${{counts##*/out/}}"; mkdir -p "${{into%/*}}"; cat < "$counts" > "$into"
@@ -19,13 +19,13 @@ done
 
 
 def sources(tree):
-    """The files of a kernel's source that are counted, with paths from its root."""
+    """Lists the counted files of a kernel's source, with paths from its root."""
     found = [file for folder in COVERED for file in sorted((tree / folder).glob("*.c"))]
     return [file.relative_to(tree) for file in found] + [Path(name) for name in COVERED_FILES if (tree / name).is_file()]
 
 
 def notes_of(vmlinux):
-    """The folder of what the compiler wrote beside the objects (.gcno)."""
+    """Returns the folder of the notes (.gcno) that the compiler wrote beside the objects."""
     return vmlinux.with_name(vmlinux.name + "-notes")
 
 
@@ -37,7 +37,7 @@ def keep_notes(out, vmlinux):
 
 
 def read_counts(notes, counts):
-    """{file: {"functions": {name: calls}, "lines": {number: times}}} of one boot; objects that never ran count 0."""
+    """Returns {file: {"functions": {name: calls}, "lines": {number: times}}} of one boot. Objects that never ran count 0."""
     files = {}
     for note in sorted(notes.rglob("*.gcno")):
         relative = note.relative_to(notes)
@@ -55,7 +55,7 @@ def read_counts(notes, counts):
 
 
 def lines_of(rows):
-    """A line has a row for each function that it is in."""
+    """Adds up the rows of a line: it has one for each function that contains it."""
     lines = {}
     for row in rows:
         number = str(row["line_number"])
@@ -73,7 +73,7 @@ def add(files, more):
 
 
 def update(path, vmlinux, counts):
-    """Adds one boot's counts to the file `path` (made if it is not there), and gives all of it."""
+    """Adds one boot's counts to the file `path`, which is created if needed. Returns the totals."""
     path = Path(path)
     known = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {"version": 1, "kernel": vmlinux.name, "boots": 0, "files": {}}
     if known["kernel"] != vmlinux.name:
@@ -91,7 +91,7 @@ def share(counts):
 
 
 def table(known):
-    """Rows of text: functions and lines of each file that ran, and the functions that never did."""
+    """Returns rows of text: functions and lines of each file that ran, and the functions that never ran."""
     rows = [f"{'file':44} {'functions':>12} {'lines':>14}"]
     for name, file in sorted(known["files"].items()):
         rows.append(f"{name:44} {share(file['functions']):>12} {share(file['lines']):>14}")

@@ -26,34 +26,34 @@ import limits
 import output
 
 HERE = Path(__file__).resolve().parent
-MODULE = HERE.parents[3] / "tests/kernel/registers"  # reaches every register, for tests
+MODULE = HERE.parents[3] / "tests/kernel/registers"  # accesses every register, for tests
 PINNED = ("linux-source-7.2", "7.2.13-1", "30a8c5fc63f9028a62e6d7b3f7f43bee67425dbce2a05fceba83f9b87c92083d")
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 FIRST_WITH_ROCKET = (6, 18)
-SKIPPED = 77  # exit code: there is no kernel to be had here
-WRONG_CALL = 2  # exit code: options that cannot be
+SKIPPED = 77  # exit code: no kernel can be obtained here
+WRONG_CALL = 2  # exit code: invalid options
 BOOT_LIMIT_S = 60
-GONE_S = 3  # in which a guest ends whose hardware has ended with it
-END_LIMIT_S = 10  # what the hardware has, once it is asked to end
-# Before a command: it ends with this program even where a clean-up cannot run, as after SIGKILL (of util-linux).
+GONE_S = 3  # for a guest to end after its hardware has ended
+END_LIMIT_S = 10  # for the hardware to end after a signal
+# Put before a command: the kernel kills it when this program ends, even by SIGKILL. setpriv is in util-linux.
 TIED = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
 
 
 class Unavailable(Exception):
-    """The kernel's source cannot be had."""
+    """The kernel's source cannot be obtained."""
 
 
 class Refused(Exception):
-    """The simulated hardware cannot be what was asked for; its own line says why."""
+    """The simulated hardware refuses its options, and has printed why."""
 
 
 def say(text):
-    with contextlib.suppress(OSError):  # nobody reads it
+    with contextlib.suppress(OSError):  # the reader has gone
         print(f"kernel: {text}", file=sys.stderr, flush=True)
 
 
 def run(command, **options):
-    """What a command prints. Where this program is ended meanwhile, all that the command started (make: compilers) ends with it."""
+    """Returns what a command prints. If this program is ended meanwhile, the command and its children (make: compilers) are killed."""
     with subprocess.Popen([*TIED, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL, start_new_session=True,
                           **options) as child:
         try:
@@ -67,7 +67,7 @@ def run(command, **options):
 
 
 def apt_options(folder):
-    """A list of packages of its own, which leaves the system's alone."""
+    """Returns options for separate package lists, which leave the system's lists unchanged."""
     (folder / "lists" / "partial").mkdir(parents=True, exist_ok=True)
     (folder / "cache" / "archives" / "partial").mkdir(parents=True, exist_ok=True)
     sources = folder / "sources.list"
@@ -77,7 +77,7 @@ def apt_options(folder):
 
 
 def newest_package(options):
-    """The newest package of a kernel's source that has all drivers, and its version."""
+    """Returns the newest source package of a kernel with all drivers, and its version."""
     names = re.findall(r"^(linux-source-(\d+)\.(\d+)) ", run(["apt-cache", *options, "search", "^linux-source-"]), re.MULTILINE)
     found = [((int(major), int(minor)), name) for name, major, minor in names if (int(major), int(minor)) >= FIRST_WITH_ROCKET]
     if not found:
@@ -87,7 +87,7 @@ def newest_package(options):
 
 
 def download(work):
-    """Debian's source package: the pinned one, else the newest."""
+    """Downloads Debian's source package: the pinned version, else the newest."""
     options = apt_options(work / "apt")
     try:
         run(["apt-get", *options, "update"])
@@ -113,7 +113,7 @@ def unpack(package, work):
 
 
 def fragments(arguments):
-    """Files of the kernel's configuration, over tinyconfig: ours, then the caller's."""
+    """Lists the files of the kernel's configuration over tinyconfig: the project's, then the caller's."""
     ours = ["linux", *(["kasan"] if arguments.kasan else []), *(["coverage"] if arguments.coverage else [])]
     return [*(HERE / f"{one}.config" for one in ours), *(Path(one).resolve() for one in arguments.config)]
 
@@ -123,13 +123,14 @@ def digest_of(files):
 
 
 def module_of(vmlinux):
-    """The module of tests/kernel/registers/ for a kernel that was built here. It has a name of its own: a change of it leaves the kernel as it is."""
+    """Returns the path of the module of tests/kernel/registers/ for a kernel built here.
+    Its name depends on its source, so a change does not rebuild the kernel."""
     return vmlinux.with_name(f"{vmlinux.name}.registers-{digest_of(sorted(MODULE.glob('*')))}.ko")
 
 
 @contextlib.contextmanager
 def configured(source, folder, configuration):
-    """A configured source: a folder for the work, the start of each call of make, and the source."""
+    """Configures a source. Returns a folder for the work, the first words of each make command, and the source's folder."""
     with own_folder("build-", folder) as work:
         if source is None:
             say("fetching Debian's kernel source (164 MB)")
@@ -149,11 +150,11 @@ def configured(source, folder, configuration):
 
 
 def build_module(make, work, vmlinux):
-    """The module beside its kernel. One of a tree or configuration of the user's may not take it: all but its test goes on."""
+    """Builds the module beside its kernel. It may fail for a user's tree or configuration: only its test then does not work."""
     try:
         run([*make, "modules_prepare"])
         module = shutil.copytree(MODULE, work / "module")
-        run([*make, "KBUILD_MODPOST_WARN=1", f"M={module}", "modules"])  # names are resolved when it is loaded
+        run([*make, "KBUILD_MODPOST_WARN=1", f"M={module}", "modules"])  # names are resolved when the module is loaded
         for older in vmlinux.parent.glob(f"{vmlinux.name}.registers-*"):
             older.unlink()
         shutil.copy(module / "registers.ko", module_of(vmlinux))
@@ -162,7 +163,7 @@ def build_module(make, work, vmlinux):
 
 
 def build(source, target, configuration, is_counted):
-    """vmlinux of the source in `source`, put at `target`; where lines are counted, the compiler's notes beside it."""
+    """Builds vmlinux from `source` to `target`. If lines are counted, copies the compiler's notes beside it."""
     with configured(source, target.parent, configuration) as (work, make, source):
         say(f"building {source.name}: about 5 minutes of two cores, once")
         counted = [f"GCOV_PROFILE_{file.stem}.o=y" for file in coverage.sources(source)] if is_counted else []
@@ -173,7 +174,7 @@ def build(source, target, configuration, is_counted):
 
 
 def kernel_of(arguments):
-    """Path of the kernel, built where it is not there yet."""
+    """Returns the path of the kernel. Builds it if it does not exist."""
     if arguments.vmlinux:
         return Path(arguments.vmlinux).absolute()
     folder = limits.cache_folder()
@@ -232,7 +233,7 @@ ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
 
 def end(number, _frame):
-    """Ends this program by way of its clean-up, which a second signal does not cut short."""
+    """Ends this program with its clean-up, which a second signal does not interrupt."""
     for one in ENDING:
         signal.signal(one, signal.SIG_IGN)
     raise SystemExit(128 + number)
@@ -240,7 +241,7 @@ def end(number, _frame):
 
 @contextlib.contextmanager
 def held():
-    """While a process is started signals wait: it is known, and so ended, when they come."""
+    """Delays signals while a process is started, so that it is known, and killed, when they arrive."""
     caught = []
     before = {one: signal.getsignal(one) for one in ENDING if signal.getsignal(one) == end}
     for one in before:
@@ -256,7 +257,7 @@ def held():
 
 @contextlib.contextmanager
 def own_folder(prefix, where=None):
-    """A folder that goes at the end, whatever ends this program: a process of its own waits for that."""
+    """Creates a folder that is removed however this program ends: a separate process waits for the end."""
     with held():
         folder = tempfile.mkdtemp(prefix=prefix, dir=where)
         reaper = subprocess.Popen(["sh", "-c", 'cat; rm -rf -- "$1"', "sh", folder], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
@@ -271,7 +272,7 @@ def own_folder(prefix, where=None):
 
 @contextlib.contextmanager
 def alone(folder, name):
-    """One process at a time builds one kernel."""
+    """Lets one process at a time build a kernel."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         file = open(folder / name, "w", encoding="utf-8")
@@ -288,7 +289,7 @@ def alone(folder, name):
 
 @contextlib.contextmanager
 def hardware(arguments, folder):
-    """The simulated chips, which end with what is done on them; what they said goes to standard error."""
+    """Runs the simulated chips for the duration of the block. Their output goes to standard error."""
     if not os.access(arguments.device, os.X_OK):
         raise RuntimeError(f"{arguments.device}: no program is there; ./x build makes it")
     tree = folder / "board.dts"
@@ -313,7 +314,7 @@ def hardware(arguments, folder):
 
 
 def end_device(device, records):
-    """Where it writes a capture it has a while to end by itself, as its guest is gone."""
+    """Ends the device. If it writes a capture, it first gets time to end by itself, since its guest has ended."""
     with contextlib.suppress(subprocess.TimeoutExpired):
         device.wait(END_LIMIT_S if records else 0)
     if device.poll() is None:
@@ -329,7 +330,7 @@ def end_device(device, records):
 
 
 def boot(arguments, kernel, folder, device):
-    """Exit code of the program, or None, and why there is none. `device`: the process of the hardware."""
+    """Boots the kernel. Returns the program's exit code, or None, and why there is none. `device`: the process of the hardware."""
     environment = [f"export {name}={shlex.quote(value)}" for name, value in os.environ.items()
                    if re.fullmatch(r"SKILLET_\w+", name, re.ASCII)]
     init = folder / "init"
@@ -351,7 +352,7 @@ def boot(arguments, kernel, folder, device):
         ended = []
 
         def goes_on():
-            if device.poll() == 0 and not ended:  # because the guest is gone, which ends too; or it was told to
+            if device.poll() == 0 and not ended:  # it ended because the guest did, which ends too; or a signal ended it
                 ended.append(time.monotonic() + GONE_S)
             return machine.poll() is None and not device.poll() and not (ended and time.monotonic() > ended[0])
 
@@ -366,11 +367,11 @@ def boot(arguments, kernel, folder, device):
             if machine is not None:
                 kill_all(machine)
         if passed is not None and not is_done:
-            passed.end(1)  # this program is to end, and waits for no slow reader
+            passed.end(1)  # this program is ending, and does not wait for a slow reader
 
 
 def environment_of(arguments):
-    """That of the guest's kernel: where its memory is, and its clock."""
+    """Returns the environment of the guest's kernel: the place of its memory, and its clock."""
     clock = {}
     if arguments.slow > 1:
         clock = {"LD_PRELOAD": str(Path(arguments.device).absolute().with_name("libskillet-guest-clock.so")), "GUEST_CLOCK": str(arguments.slow)}
@@ -378,7 +379,7 @@ def environment_of(arguments):
 
 
 def outcome(arguments, folder, machine, device):
-    """Exit code of the program, or None, and why there is none."""
+    """Returns the exit code of the program, or None, and why there is none."""
     if (folder / "code").exists():
         code = (folder / "code").read_text().strip()
         return (int(code), "") if code.isdecimal() else (None, f"{folder}: the exit code of the program could not be written; is the disk full?")
@@ -393,7 +394,7 @@ def outcome(arguments, folder, machine, device):
 
 
 def kill_all(machine):
-    """The kernel's power off runs code of drivers that may stop it; nothing is to be saved."""
+    """Kills the guest: powering off runs drivers' code that may hang, and nothing needs to be saved."""
     try:
         os.killpg(machine.pid, signal.SIGKILL)
     except ProcessLookupError:
@@ -402,7 +403,7 @@ def kill_all(machine):
 
 
 def complaints(folder):
-    """Lines of the kernel's log that tell of a fault in it, and memory that it lost."""
+    """Returns the lines of the kernel's log that report a fault or a memory leak in it."""
     lines = [line for name in ("dmesg", "leaks") if (folder / name).exists() for line in (folder / name).read_text(errors="replace").splitlines()]
     return [line for line in lines if re.search(r"BUG:|WARNING:|Oops|KASAN|^unreferenced object", line)]
 
@@ -429,9 +430,9 @@ def read_options():
     parser.add_argument("--memory", type=limits.megabytes, default="1G", help="of the guest (1G)")
     parser.add_argument("--limit", type=limits.above_0(float), default=3600, metavar="S", help="seconds until the guest is stopped (3600)")
     parser.add_argument("--device", default="build/release/src/lab/mmio/skillet-npu-device", help=argparse.SUPPRESS)
-    parser.add_argument("--module", action="store_true", help=argparse.SUPPRESS)  # that of tests/kernel/registers/ for the kernel that is there
-    parser.add_argument("--guests", type=int, default=1, help=argparse.SUPPRESS)  # after which the device ends
-    parser.add_argument("--check", action="store_true", help=argparse.SUPPRESS)  # the options, and nothing else
+    parser.add_argument("--module", action="store_true", help=argparse.SUPPRESS)  # builds the module of tests/kernel/registers/ for the existing kernel
+    parser.add_argument("--guests", type=int, default=1, help=argparse.SUPPRESS)  # number of guests after which the device ends
+    parser.add_argument("--check", action="store_true", help=argparse.SUPPRESS)  # checks the options only
     parser.add_argument("program", nargs=argparse.REMAINDER, metavar="-- PROGRAM", help="runs on the host's files, without input; its exit code is ours")
     try:
         given = shlex.split(os.environ.get("SKILLET_KERNEL_OPTIONS", ""))
@@ -444,8 +445,8 @@ def read_options():
 
 
 def use(arguments, folder):
-    """Boots the kernel, and says what was wrong with it. The program's exit code, or ours."""
-    with hardware(arguments, folder) as device:  # first: it knows which chips there are
+    """Boots the kernel and reports its faults. Returns the exit code of the program, or of this one."""
+    with hardware(arguments, folder) as device:  # first: it validates the names of chips
         kernel = kernel_of(arguments)
         code, why = boot(arguments, kernel, folder, device)
     bad = complaints(folder)
@@ -463,7 +464,7 @@ def use(arguments, folder):
 
 def main():
     for one in ENDING:
-        if signal.getsignal(one) != signal.SIG_IGN:  # as under nohup
+        if signal.getsignal(one) != signal.SIG_IGN:  # stay ignored under nohup
             signal.signal(one, end)
     arguments = read_options()
     wrong = list(limits.wrong_options(arguments))

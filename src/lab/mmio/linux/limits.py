@@ -1,6 +1,6 @@
-"""What can be asked of `./x kernel`: ranges of numbers, folders that the guest sees, room for its memory, kernels that are whole.
+"""Checks the options of `./x kernel`: ranges of numbers, folders that the guest sees, space for its memory, complete kernels.
 
-Used by kernel.py. Knows nothing of how a kernel is built or booted.
+Used by kernel.py. Must not know how a kernel is built or booted.
 """
 import argparse
 import os
@@ -10,10 +10,10 @@ import tempfile
 from pathlib import Path
 
 MEMORY_MB = (32, 65536)
-SLOW = (1, 200)  # at 200 the boot takes a quarter of a minute
+SLOW = (1, 200)  # at 200 the boot takes 15 seconds
 CORES = (1, 16)
-ROOM_MB = 4  # for the files of a run, without its memory
-OF_THE_GUEST = ("/dev", "/proc", "/sys", "/mnt")  # mounts of its own, which hide the host's files
+ROOM_MB = 4  # for the files of a run, without the guest's memory
+OF_THE_GUEST = ("/dev", "/proc", "/sys", "/mnt")  # the guest's own mounts, which hide the host's files
 
 
 def above_0(kind):
@@ -39,7 +39,7 @@ def whole_number(least, most):
 
 
 def megabytes(text):
-    """As the kernel's command line takes it, in M."""
+    """Parses a size as the kernel's command line accepts it, to megabytes."""
     found = re.fullmatch(r"([1-9][0-9]{0,15})([KMG]?)", text, re.ASCII)
     size = int(found[1]) * {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}[found[2]] if found else 0
     least, most = MEMORY_MB
@@ -49,7 +49,7 @@ def megabytes(text):
 
 
 def free_mb(folder):
-    """Of what a program can be mapped from; None: the folder cannot hold a guest's memory."""
+    """Returns the free space for files that a program can map. None: the folder cannot hold a guest's memory."""
     try:
         found = os.statvfs(folder)
     except OSError:
@@ -58,23 +58,23 @@ def free_mb(folder):
 
 
 def memory_places():
-    """Where the guest's memory can be: the user's choice, then where it costs no writes to a disk."""
+    """Lists folders for the guest's memory: the user's choice, then those that cause no writes to a disk."""
     return list(dict.fromkeys([*filter(None, [os.environ.get("TMPDIR")]), "/dev/shm", tempfile.gettempdir()]))
 
 
 def memory_place(needed_mb):
-    """The first folder with room for the guest's memory, which is a file there; None: there is none."""
+    """Returns the first folder with space for the guest's memory, which is a file. None: there is none."""
     return next((one for one in memory_places() if (free_mb(one) or 0) >= needed_mb), None)
 
 
 def hidden(folder):
-    """The mount of the guest that hides a folder of the host, or None."""
+    """Returns the mount of the guest that hides a folder of the host, or None."""
     real = os.path.realpath(folder)
     return next((one for one in OF_THE_GUEST if real == one or real.startswith(f"{one}/")), None)
 
 
 def wrong_places(memory_mb):
-    """What is wrong with the folders of a run, each as a sentence."""
+    """Returns a sentence for each problem with the folders of a run."""
     try:
         temporary = tempfile.gettempdir()
     except OSError:
@@ -102,7 +102,7 @@ def wrong_places(memory_mb):
 
 
 def is_whole(program):
-    """Whether a file is an ELF program to its end, where the table of its sections is; or a script, which starts one."""
+    """Returns whether a file is a complete ELF program, with its section table at the end, or a script."""
     try:
         with open(program, "rb") as file:
             head = file.read(64)
@@ -118,7 +118,7 @@ def is_whole(program):
 
 
 def wrong_options(arguments):
-    """What is wrong with them, each as a sentence."""
+    """Returns a sentence for each problem with the options."""
     if arguments.vmlinux and not (Path(arguments.vmlinux).is_file() and os.access(arguments.vmlinux, os.X_OK)):
         yield f"--vmlinux {arguments.vmlinux}: no program is there"
     elif arguments.vmlinux and not is_whole(arguments.vmlinux):
@@ -143,7 +143,7 @@ def wrong_options(arguments):
 
 
 def cache_folder():
-    """Where kernels are kept."""
+    """Returns the folder in which kernels are kept."""
     if where := os.environ.get("XDG_CACHE_HOME"):
         return Path(where) / "skillet/kernel"
     try:

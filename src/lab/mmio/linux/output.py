@@ -1,6 +1,6 @@
-"""What a program in the guest writes, passed on as it comes: its standard output over the console, its standard error by way of a file of the host.
+"""Passes on what a program in the guest writes: its standard output over the console, its standard error through a file of the host.
 
-Used by kernel.py. Knows nothing of what is written.
+Used by kernel.py. Must not know what is written.
 """
 import ctypes
 import errno
@@ -10,14 +10,14 @@ import sys
 import threading
 import time
 
-MARKER = b"[the program begins]"  # of the guest's init; what the console says before is the kernel's
+MARKER = b"[the program begins]"  # printed by the guest's init; earlier lines on the console are the kernel's
 PIECE_BYTES = 1 << 16
-HOLE_BYTES = 1 << 20  # what was read of the file is given back in pieces of this size
+HOLE_BYTES = 1 << 20  # space of the file is freed in pieces of this size after reading
 PUNCH_HOLE = 3  # FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE
 
 
 def write_all(stream, data):
-    """All of it, also to a pipe that somebody has made a non-blocking one. A stream in memory, as in tests, takes text."""
+    """Writes all of DATA, even to a pipe that was made non-blocking. A stream in memory, as tests use, takes text."""
     if not hasattr(stream, "buffer"):
         stream.write(data.decode(errors="replace"))
         return
@@ -30,7 +30,7 @@ def write_all(stream, data):
 
 
 class Output:
-    """Threads that pass on what `machine` (a process) writes. `failure`: why nobody takes it any longer."""
+    """Threads that pass on what `machine` (a process) writes. `failure`: why the output cannot be written any more."""
 
     def __init__(self, machine, errors, has_console):
         errors.touch()
@@ -41,12 +41,12 @@ class Output:
             one.start()
 
     def end(self, seconds=None):
-        """Waits until all is passed on, or so long. The machine has ended."""
+        """Waits until all output is passed on, at most SECONDS. The machine has ended."""
         for one in self.threads:
             one.join(seconds)
 
     def why(self):
-        """The exit code for `failure`, and a sentence; none where the reader has just gone, as `head` does."""
+        """Returns the exit code for `failure` and a sentence, which is empty if the reader has just ended, as `head` does."""
         if self.failure.errno == errno.EPIPE:
             return 128 + 13, ""  # SIGPIPE
         return 1, f"what the program writes cannot be passed on: {self.failure.strerror}"
