@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Each family of NPUs built alone (SKILLET_VENDORS), and the fast tests there whose result depends on which families are built.
+"""Builds each family of NPUs alone (SKILLET_VENDORS), and runs the fast tests whose result depends on which families are built.
 
-usage: families.py [FAMILY...]     (default: all folders of src/npus); exit code 1 where a build or a test fails.
+usage: families.py [FAMILY...]     (default: all folders of src/npus); exit code 1 if a build or a test fails.
 Builds are in build/family-NAME, with the compiler cache of the others.
 """
 import functools
@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-# What is made of the list of families: a test that links none of these has nothing to do with it.
+# Libraries made from the list of families: a test that links none of them does not depend on families.
 REGISTRIES = re.compile(r"^src/(npu/libskillet_npu|sim/libskillet_sim|kernels/fake/libskillet_\w+)\.a$", re.M)
 
 
@@ -32,13 +32,13 @@ def depends_on_families(build, output):
 
 
 def wanted_targets(test, build, outputs):
-    """What TEST needs to be built; empty: nothing of it depends on families."""
+    """Returns the targets that TEST needs; empty: it does not depend on families."""
     own = {f"{test['name']}_test"} & outputs
     files = {str(Path(word).relative_to(build)) for word in test.get("command", []) if Path(word).is_relative_to(build)} & outputs
     return own | files if any(depends_on_families(build, one) for one in own | files) else set()
 
 
-PRELOADED = {"skillet_virtual_preload", "skillet_capture_preload"}  # what the command looks for beside itself
+PRELOADED = {"skillet_virtual_preload", "skillet_capture_preload"}  # the command looks for them beside itself
 
 
 def check(family):
@@ -55,7 +55,7 @@ def check(family):
     if any(target.endswith("/skillet") for target in targets):
         targets |= PRELOADED & outputs
     built = subprocess.run(["ninja", "-C", str(build), "--quiet", *sorted(targets)], check=False)
-    # Two more than cores: some tests wait.
+    # Two more than there are cores, since some tests wait.
     names = "|".join(re.escape(name) for name in needed)
     return built.returncode == 0 and subprocess.run(
         ["ctest", "--test-dir", str(build), "-R", f"^({names})$", "--output-on-failure", f"-j{os.cpu_count() + 2}"], check=False).returncode == 0

@@ -1,9 +1,9 @@
-"""Random operations, each run by the published runtime's reference kernels and by ours, which must agree.
+"""Compares random operations between the published runtime's reference kernels and ours, which must agree.
 
-usage: grid.py LIBSKILLET_C [--cases N] [--seed S] [--family NAME] [--edges]     exit code 1 where any differs
+usage: grid.py LIBSKILLET_C [--cases N] [--seed S] [--family NAME] [--edges]     exit code 1 if any differs
 --edges: the same at the ends of types (grid_edges.py).
 
-Integers must be equal; floats within the units in the last place that the family names. Needs what one_op.py needs.
+Integers must be equal; floats may differ by the units in the last place that the family states. Needs what one_op.py needs.
 """
 
 import argparse
@@ -24,8 +24,10 @@ QUANTIZED = ("int8", "uint8")
 
 
 def family(exact=True, ulps=0, judge="reference"):
-    """`exact`: some cases of it are committed, their results are compared byte by byte. `judge`: the reference kernels of
-    both runtimes, or the default kernels of the newest alone."""
+    """Registers a family of cases.
+
+    `exact`: some of its cases are committed, and their results are compared byte by byte. `judge`: "reference" for the reference kernels of
+    both runtimes, else the default kernels of the newest one."""
     def add(f):
         FAMILIES.append(f)
         ULPS[f], JUDGE[f] = ulps, judge
@@ -44,7 +46,7 @@ def shape_of(random, rank_min=1, rank_max=4, most=6):
 
 
 def broadcast_pair(random, rank_max=4):
-    """Two shapes that broadcast, and what they broadcast to."""
+    """Returns two shapes that broadcast, and the shape of the result."""
     out = shape_of(random, 1, rank_max)
     a = [d if random.randint(4) else 1 for d in out]
     b = [d if x == 1 or random.randint(4) else 1 for d, x in zip(out, a)]
@@ -120,7 +122,7 @@ def topk(random):
 @family()
 def reverse(random):
     s = shape_of(random, 1, 5)
-    # The runtime takes neighbouring axes only.
+    # The runtime accepts neighbouring axes only.
     first = random.randint(len(s))
     axes = list(range(first, random.randint(first, len(s)) + 1))
     t = tensor(s, pick(random, "float32", "uint8", "int16", "int32", "int64"))
@@ -364,7 +366,7 @@ def float_batch_matmul(random):
 
 
 def lstm_case(random, dtype):
-    """All operands of a sequence; without layer normalization."""
+    """Returns all operands for a sequence, without layer normalization."""
     steps, batch, inputs, cells = (random.randint(1, n) for n in (6, 4, 20, 12))
     projection = random.randint(3) == 0
     outputs = random.randint(1, 9) if projection else cells
@@ -450,7 +452,7 @@ def detection(random):
 
 
 class Ours:
-    """The C interface on the CPU."""
+    """Runs models with Skillet's C interface on the CPU."""
 
     def __init__(self, path):
         self.lib = ctypes.CDLL(path)
@@ -502,7 +504,7 @@ def outputs_of(runtime, resolver, model_file, inputs, runs):
 
 
 def expected_outputs(runtime, model_file, inputs, runs, judge="reference"):
-    """Of the reference kernels; of the built-in ones where there is none, or where those judge."""
+    """Returns the outputs of the reference kernels, or of the built-in ones if the former fail or `judge` asks for the latter."""
     resolvers = runtime.OpResolverType
     if judge == "reference":
         try:
@@ -513,7 +515,7 @@ def expected_outputs(runtime, model_file, inputs, runs, judge="reference"):
 
 
 def expected_by_version(runtimes, model_file, inputs, runs, judge="reference"):
-    """Of each published version that runs the model; they do not always agree, where one has a fault."""
+    """Returns the outputs of each published version that runs the model. Versions with a fault disagree with others."""
     results, refusal = {}, "refused"
     for name, runtime in runtimes.items():
         try:
@@ -525,7 +527,7 @@ def expected_by_version(runtimes, model_file, inputs, runs, judge="reference"):
 
 
 def only_found(c, outputs):
-    """Of a detection the boxes that were found: what the others hold nobody says."""
+    """Returns the valid boxes of a detection: the contents of the others are undefined."""
     count = int(outputs[3][0]) * c["per_box"]
     return [outputs[0][:, :count], outputs[1][:, :count], outputs[2][:, :count], outputs[3]]
 
@@ -545,7 +547,7 @@ def difference(got, expected, ulps):
         far = np.where(both_nan | (got == expected), 0, np.abs(got - expected) / step)
     if expected.size == 0 or np.nanmax(far) <= ulps and not np.isnan(far).any():
         return None
-    at = int(np.argmax(np.where(np.isnan(far), np.inf, far)))  # the first one
+    at = int(np.argmax(np.where(np.isnan(far), np.inf, far)))  # the first of the largest
     return (f"differs by {far.ravel()[at]} units in the last place, limit {ulps}, at {at}: {got.ravel()[at]}, "
             f"expected {expected.ravel()[at]}")
 
@@ -558,7 +560,7 @@ def compare(make, c, got, expected):
 
 
 def run_case(ours, runtimes, make, c, inputs):
-    """What it counts as, and what differs."""
+    """Runs a case. Returns the words that it counts as, and the differences."""
     model_file = model_bytes(c)
     results, refusal = expected_by_version(runtimes, model_file, inputs, 2, JUDGE[make])
     if not results:
@@ -575,7 +577,7 @@ def run_case(ours, runtimes, make, c, inputs):
 
 
 def in_own_process(function):
-    """Its result; the published runtime may die of a case."""
+    """Returns FUNCTION's result, computed in a child process: the published runtime may crash."""
     here, there = os.pipe()
     child = os.fork()
     if child == 0:
@@ -601,7 +603,7 @@ def describe(c):
 
 
 def run_family(ours, runtimes, make, count, seed, edges=False):
-    """How many cases are equal, to which version alone, or refused by whom; and texts of what differs."""
+    """Returns the numbers of cases that are equal, equal to one version alone, or refused by each side; and descriptions of differences."""
     random, tally, wrong = np.random.RandomState(seed), collections.Counter(), []
     for k in range(count):
         c = grid_edges.edge_case(make, random) if edges else make(random)

@@ -1,7 +1,7 @@
-"""Random float operations with int8 weights, as models have them that are quantized in their weights alone.
+"""Random float operations with int8 weights, as in models that are quantized in their weights only.
 
-Imported by grid.py, which runs them. They are judged by the newest runtime's default kernels: its reference kernels and
-the older runtime quantize or round otherwise."""
+Imported by grid.py, which runs them. The newest runtime's default kernels are the reference: its reference kernels and
+the older runtime quantize or round differently."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from one_op import RELU, RELU6, RELU_N1_TO_1, SAME, VALID, case, constant, tenso
 
 
 def weights(random, shape, axis, per_channel):
-    """Scales of all channels may be the same, and one may be 0."""
+    """Returns int8 weights. All channels may have the same scale, and one scale may be 0."""
     scales = [float(np.float32(random.uniform(0.002, 0.02))) for _ in range(shape[axis] if per_channel else 1)]
     if random.randint(6) == 0:
         scales = scales[:1] * len(scales)
@@ -19,7 +19,7 @@ def weights(random, shape, axis, per_channel):
 
 
 def values(random, shape):
-    """Of either sign, of one sign, or all zero: what the zero point depends on."""
+    """Returns values of both signs, of one sign, or zeros: the zero point depends on it."""
     low, high = pick(random, (-6, 6), (-1, 9), (0, 5), (2, 7), (-9, -1), (-0.001, 0.0001), (0, 0))
     return tensor(shape, "float32", between=(low, high))
 

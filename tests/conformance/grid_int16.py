@@ -1,4 +1,4 @@
-"""Random operations of int16 activations (int8 weights), and of types that the families of grid.py leave out.
+"""Random operations with int16 activations (int8 weights), and with types that the families of grid.py omit.
 
 Imported by grid.py, which runs them."""
 
@@ -91,7 +91,7 @@ def int16_arithmetic(random):
 
 @family()
 def int16_shifted_sum(random):
-    """Scales that are powers of two: one operand has the output's, the other one is as fine or finer."""
+    """The scales are powers of two: one operand has the output's scale, the other the same or a finer one."""
     s = shape_of(random)
     scales = [2.0**-8, 2.0**-(8 + random.randint(5))]
     random.shuffle(scales)
@@ -144,7 +144,7 @@ def int16_exp(random):
 
 @family()
 def int16_rsqrt(random):
-    """Of the square of a value, as in layer normalization: none is below 0."""
+    """The input is the square of a value, as in layer normalization, so it is never negative."""
     s = shape_of(random, most=9)
     t = q16(random, s, 0.00001, 0.0002)
     return case("", ("RSQRT", 76), [dict(t, between=(0, 32767))], q16(random, s, 0.0001, 0.003), version=2)
@@ -189,7 +189,7 @@ def int16_resize(random):
 
 @family()
 def int16_moved(random):
-    """Operations that move values without computing."""
+    """Operations that only move values."""
     s = shape_of(random, 2, 4)
     t, axis = q16(random, s), random.randint(len(s))
     order = [int(i) for i in random.permutation(len(s))]

@@ -1,7 +1,7 @@
-"""Random operations of images and of lists, with all parameters that they have, negative ones too: axes from the end, strides and
-begins from the end, sizes that say "the rest", factors below zero.
+"""Random operations on images and lists, with all their parameters, also negative ones: axes from the end, strides and
+begins from the end, sizes that mean "the rest", factors below zero.
 
-Imported by grid.py, which runs them as they are and (grid_edges.py) at the ends of their types."""
+Imported by grid.py, which runs them unchanged and (grid_edges.py) at the ends of their types."""
 
 import numpy as np
 
@@ -15,7 +15,7 @@ ACTIVATIONS = (0, RELU, RELU6, RELU_N1_TO_1)
 
 
 def moved(random, shape, *types):
-    """A tensor that is only moved."""
+    """Returns a tensor that an operation only moves."""
     dtype = pick(random, *(types or ANY))
     return tensor(shape, dtype, 0.1, 0 if dtype == "int16" else 3) if dtype in BYTES + ("int16",) else tensor(shape, dtype)
 
@@ -32,7 +32,7 @@ def plain_arithmetic(random):
     a, b, out = broadcast_pair(random)
     between = (-1000, 1000) if dtype == "int32" else None
     first, second = (plain_or_quantized(random, s, dtype, between=between) for s in (a, b))
-    if op[0] == "DIV":  # by zero nobody says what it is
+    if op[0] == "DIV":  # division by zero is undefined
         first, second = (plain_or_quantized(random, s, pick(random, "uint8", "float32")) for s in (a, b))
         second = dict(second, dtype=first["dtype"], scale=first["scale"] and 0.05, zero_point=0, between=(1, 9))
     return case("", op, [first, second], plain_or_quantized(random, out, first["dtype"]),
@@ -111,7 +111,7 @@ def plain_fully_connected(random):
     keep = len(s) > 2
     scale, zero = quant(random, dtype, 0.05, 0.5)
     weights = filter_of(random, (channels, s[-1]), dtype, 0)
-    if isinstance(weights["scale"], list):  # the newest runtime rounds those once, and no other one has them
+    if isinstance(weights["scale"], list):  # the newest runtime rounds these once, and no other runtime supports them
         weights["scale"] = weights["scale"][0]
     return case("", ("FULLY_CONNECTED", 9), [q(random, s, dtype), weights, bias_of(random, channels) if random.randint(2) else None],
                 tensor(s[:-1] + [channels], dtype, scale, zero),
@@ -153,7 +153,7 @@ def plain_table(random):
 
 @family(exact=False)
 def plain_leaky_relu(random):
-    """Slopes that are halves, so that roundings are seen; the older runtime rounds those below zero otherwise."""
+    """The slopes are halves, so that rounding shows. The older runtime rounds results below zero differently."""
     s, dtype = shape_of(random, 1, 4, 9), pick(random, "int8", "uint8", "float32", "int16")
     alpha = pick(random, -0.5, -1.5, -1.0, -0.25, 0.0, 0.5, 1.0, 1.5, float(np.float32(random.uniform(-4, 4))), 1e-30, -1e-30, -1e6)
     t = tensor(s, "int16", 0.01, 0) if dtype == "int16" else plain_or_quantized(random, s, dtype)
@@ -168,7 +168,7 @@ def reduction_case(random, *ops):
     axes = sorted(set(random.randint(len(s)) for _ in range(random.randint(1, 4))))
     keep = bool(random.randint(2))
     out = [1 if i in axes else d for i, d in enumerate(s) if keep or i not in axes]
-    given = [either_axis(random, a, len(s)) for a in axes] + axes[: random.randint(2)]  # one twice
+    given = [either_axis(random, a, len(s)) for a in axes] + axes[: random.randint(2)]  # one axis occurs twice
     op = pick(random, *ops)
     t = plain_or_quantized(random, s, dtype)
     to = dict(t, shape=out) if op[0].startswith("REDUCE") else plain_or_quantized(random, out, dtype)
@@ -182,7 +182,7 @@ def plain_reduction(random):
 
 @family(exact=False, ulps=64, judge="newest")
 def plain_sum(random):
-    """The reference kernels lose int8 sums where one is beyond its type: the default ones saturate."""
+    """The reference kernels are wrong for int8 sums beyond the type: the default kernels saturate."""
     return reduction_case(random, ("SUM", 74))
 
 
@@ -256,14 +256,14 @@ def plain_slice(random):
 
 @family(exact=False)
 def plain_strided_slice(random):
-    """Begins and ends from the end and beyond both; the runtime says what comes out."""
+    """Begins and ends may count from the end, and exceed both ends. The runtime defines the result."""
     s = shape_of(random)
     count = random.randint(1, len(s) + 1)
     begin, end = ([int(random.randint(-d - 2, d + 3)) for d in s[:count]] for _ in range(2))
     steps = [int(pick(random, -3, -2, -1, 1, 2, 3)) for _ in range(count)]
     masks = dict(begin_mask=int(random.randint(2**count)), end_mask=int(random.randint(2**count)),
                  shrink_axis_mask=int(random.randint(2**count)) if random.randint(4) == 0 else 0)
-    # A single index with a step backwards: the runtime writes nothing.
+    # For a single index with a negative step, the runtime writes nothing.
     steps = [abs(n) if masks["shrink_axis_mask"] >> k & 1 else n for k, n in enumerate(steps)]
     t = moved(random, s)
     return case("", ("STRIDED_SLICE", 45), [t, constant(begin), constant(end), constant(steps)], dict(t, shape=s),

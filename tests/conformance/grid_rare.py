@@ -1,4 +1,4 @@
-"""Random operations that are seen in few models: scatter and segments, reversed sequences, matrices, ranges, shifts.
+"""Random operations that few models contain: scatter and segments, reversed sequences, matrices, ranges, shifts.
 
 Imported by grid.py, which runs them."""
 
@@ -216,7 +216,8 @@ def boolean_reduction(random):
 
 
 def svdf(random, dtype, activation, types=("float32", "float32", "float32"), options=()):
-    """`types`: of weights of features, weights of time, and state. Inputs stay the same, states move with each run."""
+    """Returns a case of SVDF. `types`: of the feature weights, the time weights and the state.
+    Inputs stay the same, the state changes with each run."""
     batch, inputs, memory = random.randint(1, 4), random.randint(1, 30), random.randint(1, 9)
     units, rank = random.randint(1, 8), random.randint(1, 4)
     features, time, state = types

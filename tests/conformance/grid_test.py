@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A few cases of each family of grid.py, as they are and at the ends of types: none differs from the published runtimes.
+"""Runs a few cases of each family of grid.py, unchanged and at the ends of types: none may differ from the published runtimes.
 
-usage: grid_test.py LIBSKILLET_C     exit code 77: there is no flatc, or there are no runtimes.
+usage: grid_test.py LIBSKILLET_C     exit code 77: flatc or the runtimes are missing.
 """
 import shutil
 import subprocess

@@ -1,7 +1,7 @@
-"""Makes the golden cases of the set `kernels`: ops and quantizations that the recorded sets leave out.
+"""Makes the golden cases of the set `kernels`: operations and quantizations that the recorded sets omit.
 
-Needs flatc, NumPy and tflite-runtime 2.14.0; the expected outputs are those of its reference kernels. Those at the ends of types are
-the newest runtime's (ai-edge-litert 2.3.0), where the two differ.
+Needs flatc, NumPy and tflite-runtime 2.14.0, whose reference kernels compute the expected outputs. At the ends of types these are
+the newest runtime's (ai-edge-litert 2.3.0) if the two differ.
 Run from anywhere: python make_cases.py; make_cases.py edges makes only those. Writes cases/kernels and models/kernels beside this file.
 """
 
@@ -35,14 +35,14 @@ def describe(detail, data, file):
 
 
 def old_random_input(detail):
-    """The values of the older cases, which stay as they are."""
+    """Returns the values of the older cases, which must not change."""
     if detail["dtype"] == np.float32:
         return (RANDOM.randn(*detail["shape"]) * 3).astype(np.float32)
     return RANDOM.randint(0, 256, detail["shape"]).astype(np.uint8).view(detail["dtype"])
 
 
 def record(name, op_name, model, contents=None):
-    """Runs the model on random inputs; writes them, the output and case.json."""
+    """Runs the model on random inputs. Writes inputs, outputs and case.json."""
     folder = HERE / "cases/kernels" / name
     folder.mkdir(parents=True, exist_ok=True)
     interpreter = Interpreter(str(model), experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
@@ -70,7 +70,7 @@ def make(name, op, inputs, output, options=None, version=1):
 
 
 def make_from_grid(per_family):
-    """The first cases of each family of grid.py whose results are exact, and on which the published versions agree."""
+    """Makes the first cases of each family of grid.py whose results are exact and equal in all published versions."""
     for family in grid.FAMILIES:
         if family not in grid.EXACT:
             continue
@@ -102,7 +102,7 @@ def record_outputs(name, c, inputs, outputs):
 
 
 SHAPE = (1, 7, 9, 5)
-# Per type: input and output zero points; the scales of both differ.
+# Per type: zero points of input and output. Their scales differ.
 QUANT = {"uint8": ("u8", 128, 120), "int8": ("i8", 17, -100)}
 IN_SCALE, OUT_SCALE = 0.1, 0.033
 
@@ -128,7 +128,7 @@ def elementwise(dtype):
     make(f"dequantize_{short}", ("DEQUANTIZE", 6), [x], tensor(SHAPE, "float32"), version=2)
     if dtype == "int8":
         make(f"abs_rescale_{short}", ("ABS", 101), [x], y)
-    # A quotient of 9/4 that is not exact: whether it is computed in float or double decides how ties round.
+    # The quotient 9/4 is not exact in these scales: computed in float or double, it rounds ties differently.
     x, y = tensor(SHAPE, dtype, 0.9, zi), tensor(SHAPE, dtype, 0.4, zo)
     for op in (("RELU", 19), ("ABS", 101))[:2 if dtype == "int8" else 1]:
         make(f"{op[0].lower()}_ties_{short}", op, [x], y)
@@ -180,7 +180,7 @@ def weighted(dtype):
 
 
 def rounded_sums(dtype):
-    """Sums (biases, all weights being zero) that round differently when the scales are multiplied in float or double."""
+    """Makes sums (biases with zero weights) that round differently if the scales are multiplied in float or in double."""
     input_scale, filter_scale = np.float32(0.0123), np.float32(0.0345)
     output_scale = np.float32(1.3e6) * input_scale * filter_scale
     float_product = float(input_scale * filter_scale) / float(output_scale)
@@ -250,7 +250,7 @@ def layouts(dtype):
 
 
 def make_edges():
-    """Slopes below zero whose products are halves, infinities, NaN, multipliers that leave 16 bits, a range that is symmetric."""
+    """Makes slopes below zero whose products are halves, infinities, NaN, multipliers beyond 16 bits, a symmetric range."""
     inf, nan = np.inf, np.nan
     values = np.array([[inf, -inf, nan, 3.4e38, -3.4e38, 1e-45, -0.0, 2.5]], np.float32)
     others = np.array([[1, inf, 2, -3.4e38, nan, inf, 0.0, nan]], np.float32)

@@ -21,7 +21,7 @@ CUSTOM = 32
 
 
 def tensor(shape, dtype, scale=None, zero_point=0, data=None, axis=0, between=None, variable=False):
-    """`between`: the range of random contents, both ends included; else all values of the type."""
+    """Describes a tensor. `between`: range of its random values, both ends included; None: all values of the type."""
     return dict(shape=[int(d) for d in shape], dtype=dtype, scale=scale, zero_point=zero_point, data=data, axis=axis,
                 between=between, variable=variable)
 
@@ -47,7 +47,7 @@ def random_values(t, random):
 
 
 def case(name, op, inputs, outputs, options=None, version=1, custom=None, intermediates=()):
-    """`inputs` may hold None for an operand that is left out; `op` is (name, builtin code)."""
+    """Describes a model. `inputs` may contain None for an omitted operand; `op` is (name, builtin code)."""
     outputs = outputs if isinstance(outputs, list) else [outputs]
     return dict(name=name, op=op, inputs=inputs, outputs=outputs, options=options, version=version, custom=custom,
                 intermediates=list(intermediates))
@@ -99,7 +99,7 @@ def model_bytes(c):
 
 
 def file_bytes(model):
-    """The file of MODEL, which is as TensorFlow Lite's schema has it."""
+    """Returns the file of MODEL, a dictionary in the form of TensorFlow Lite's schema."""
     with tempfile.TemporaryDirectory() as folder:
         source = pathlib.Path(folder) / "model.json"
         source.write_text(json.dumps(model))

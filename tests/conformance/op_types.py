@@ -1,9 +1,9 @@
-"""Which operations take which types: the published runtime's answer beside ours.
+"""Compares which types the published runtime and Skillet support for each operation.
 
-usage: op_types.py LIBSKILLET_C [--only TEXT] [--differ]    exit code 1 where we lack a type that the published runtime computes
+usage: op_types.py LIBSKILLET_C [--only TEXT] [--differ]    exit code 1 if Skillet lacks a type that the published runtime computes
 
 For each operation and type a small model runs on both. `=`: both compute and agree; `!`: they differ; `-`: only the published
-runtime takes it; `+`: only ours. Needs what one_op.py needs, and ai-edge-litert.
+runtime supports it; `+`: only Skillet. Needs what one_op.py needs, and ai-edge-litert.
 """
 
 import argparse
@@ -42,7 +42,7 @@ OPS = collections.OrderedDict()
 
 
 def op(names, options=None):
-    """`make(dtype)` gives inputs and outputs."""
+    """Registers operations. The decorated `make(dtype)` returns inputs and outputs."""
     def add(make):
         for name in names.split():
             OPS[name] = (make, options)
@@ -156,7 +156,7 @@ op("NON_MAX_SUPPRESSION_V5")(lambda d: ([t((6, 4), d), t((6,), d), constant(3), 
 
 
 def highest_version(runtime, name):
-    """The newest that the runtime has; it says so before it looks at any tensor."""
+    """Returns the newest version that the runtime supports. The runtime checks it before it looks at any tensor."""
     make, options = OPS[name]
     for version in range(12, 0, -1):
         model = model_bytes(case("", (name, CODES[name]), *make("float32"), options, version))
@@ -170,7 +170,7 @@ def highest_version(runtime, name):
 
 
 def ask(ours, runtime, name, dtype, version):
-    """'=' and its kin, and what there is to say."""
+    """Returns '=' or another mark, and a remark."""
     make, options = OPS[name]
     try:
         c = case("", (name, CODES[name]), *make(dtype), options, version)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One model on the peer's driver (tests/peer), as a --command of skillet.conformance. scores_page.py makes its root before.
+"""Runs one model on the peer's driver (tests/peer), as a --command of skillet.conformance. scores_page.py makes its root before.
 
 usage: peer_command.py CHIP VIRTUAL_LIBRARY MODEL INPUTS.npz OUTPUTS.npz     exit code 77: the driver started no job
 """

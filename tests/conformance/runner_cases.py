@@ -1,4 +1,4 @@
-"""What tests of skillet.conformance share, in the Python that inside() of runner_environment.py starts."""
+"""Shared by tests of skillet.conformance, in the Python that inside() of runner_environment.py starts."""
 import contextlib
 import io
 import tempfile
@@ -12,7 +12,7 @@ PATIENCE_SECONDS = 120  # also on a busy machine
 
 
 def command(*words):
-    """Exit code, output, errors."""
+    """Runs skillet.conformance. Returns its exit code, output and errors."""
     with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
         code = main(["--jobs", "2", *(str(word) for word in words)])
     return code, out.getvalue(), err.getvalue()

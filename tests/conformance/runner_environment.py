@@ -1,4 +1,4 @@
-"""Starts a test of skillet.conformance again with a Python that has a TensorFlow Lite runtime."""
+"""Restarts a test of skillet.conformance with a Python that has a TensorFlow Lite runtime."""
 import argparse
 import os
 import sys
@@ -8,7 +8,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def inside(file, doc, *flags):
-    """The planted delegate's path, then whether each of FLAGS was given. Ends with exit code 77 where there is no runtime."""
+    """Returns the path of the planted delegate, and for each of FLAGS whether it was given.
+    Exits with code 77 if there is no runtime."""
     parser = argparse.ArgumentParser(description=doc.splitlines()[0])
     parser.add_argument("planted")
     for flag in flags:

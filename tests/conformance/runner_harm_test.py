@@ -91,7 +91,7 @@ class Folders(InFolder):
 
 class Commands(InFolder):
     def rows(self, script, names=(NAME,)):
-        """Of a shell's script."""
+        """Returns the results of a shell script as a command."""
         path, results = self.folder / "script", []
         path.write_text(script)
         Runner(Target("command", f"sh {path} {{model}} {{inputs}} {{outputs}}"), results.append, 1, PATIENCE_SECONDS).run(Case(one) for one in names)
@@ -166,7 +166,7 @@ class Commands(InFolder):
 
 
 class Ends(InFolder):
-    """A run that is told to end: at once, in the middle, and goes on."""
+    """Runs that a signal ends: at once, or in the middle. They can continue."""
     CASES = "^relu/u8"
 
     def words(self):
@@ -212,7 +212,7 @@ class Ends(InFolder):
         self.assertEqual((self.folder / "out/failures.csv").read_text(), report["cases"][0]["name"] + ",Fail\n")
 
     def test_nothing_stays_of_a_run_that_is_killed(self):
-        """Neither processes, whoever started them and however they hide, nor files."""
+        """Checks that no processes remain, whoever started them and however they hide, and no files."""
         (self.folder / "tmp").mkdir()
         seconds = str(10**6 + os.getpid())
         (self.folder / "script").write_text(f"setsid sleep {seconds} &\nsetsid sh -c 'sleep {seconds} & exit' &\ntouch {self.folder}/began\nexec sleep {seconds}\n")
@@ -225,7 +225,7 @@ class Ends(InFolder):
                 time.sleep(0.2)
                 before = self.running(seconds)
                 os.killpg(process.pid, signal.SIGKILL)
-                process.stdout.read()  # ends: nobody holds it
+                process.stdout.read()  # ends when no process holds the pipe
             end = time.monotonic() + PATIENCE_SECONDS
             while (self.temporary() or self.running(seconds)) and time.monotonic() < end:
                 time.sleep(0.01)
@@ -234,7 +234,7 @@ class Ends(InFolder):
             (self.folder / "began").unlink()
 
     def running(self, seconds):
-        """The programs of the test, and forks of a process of its runs."""
+        """Returns the programs of the test, and forks of its runs' processes."""
         listed = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True, check=True).stdout.splitlines()
         return [line for line in listed if line.endswith(f"sleep {seconds}") or f"{self.folder}/out --continue" in line]
 
@@ -248,7 +248,7 @@ class Ends(InFolder):
 
 
 class Processes(unittest.TestCase):
-    """What a delegate leaves in its process: each of one kind, once."""
+    """Changes that a delegate leaves in its process: each kind is reported once."""
 
     def test_each_change_is_a_row(self):
         for bug, words in (("changes_limits", "changed the resource limits"), ("leaks_memory", "leaks memory"), ("leaks_processes", "leaks processes"),

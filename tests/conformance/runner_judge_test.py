@@ -38,7 +38,7 @@ PATIENCE_SECONDS = 120  # also on a busy machine
 
 
 class Heads(unittest.TestCase):
-    """A convolution whose largest channel is chosen."""
+    """The model is a convolution followed by a choice of the largest channel."""
 
     def models(self, op, code, options, largest):
         made = _cases.build("conv2d/u8/8x8/c8-9/k3x3/same").graph
@@ -72,7 +72,7 @@ class Heads(unittest.TestCase):
 
     def test_what_follows_is_compared_where_the_choice_is_the_same(self):
         def verdict(op, changed):
-            """Outputs: what follows, what is read, what is chosen."""
+            """Outputs: a dependent output, the tensor that is read, the choice."""
             right = [np.array([5], np.uint8), np.full((1, 200), 7, np.uint8), np.array([1])]
             heads = [{"op": op, "axis": 1, "reads": [1], "makes": [2], "behind": [0, 2], "is_output": [True, False, False]}]
             got = [one.copy() for one in right]
@@ -88,7 +88,7 @@ class Heads(unittest.TestCase):
 
     def test_a_comparison_may_differ_in_few_places(self):
         def reason(changed, follows=0):
-            """Outputs: what follows, what is read, what the comparison makes."""
+            """Outputs: a dependent output, the tensor that is read, the result of the comparison."""
             right = [np.array([5], np.uint8), np.full((1, 200), 7, np.uint8), np.zeros((1, 200), bool)]
             heads = [{"op": "GREATER", "axis": -1, "reads": [1], "makes": [2], "behind": [0, 2], "is_output": [True, False, False]}]
             got = [one.copy() for one in right]
@@ -100,7 +100,7 @@ class Heads(unittest.TestCase):
         self.assertIn("1 of 4 values", _judge.compare_array(np.zeros(4, bool), np.array([1, 0, 0, 0], bool), 0).reason)
 
     def test_what_is_read_over_several_operations(self):
-        """Of a model: a convolution, a rectifier, another shape, then the choice or floats."""
+        """The model: a convolution, a rectifier, a reshape, then the choice or a conversion to floats."""
         def model(last):
             made = _cases.build("conv2d/u8/8x8/c8-9/k3x3/same").graph
             before = made.tensors[made.outputs[0]]
@@ -131,11 +131,11 @@ class Heads(unittest.TestCase):
 
 
 class Outputs(unittest.TestCase):
-    """Each check looks at each output."""
+    """Each check must look at each output."""
 
     def test_each_output_of_each_run(self):
         for dtype in (np.uint8, np.int16, np.int32, np.float32):
-            right = [np.full((1, 2, 2, 4), 10 + at, dtype) for at in range(6)]  # three outputs, two sets of inputs
+            right = [np.full((1, 2, 2, 4), 10 + at, dtype) for at in range(6)]  # three outputs for two sets of inputs
             runs = [right[:3], right[3:], right[:3]]
             self.assertEqual(_judge.compare(right, runs, 1).reason, "")
             for run in range(3):
@@ -199,7 +199,7 @@ class Outputs(unittest.TestCase):
 
 class Expected(unittest.TestCase):
     def test_rows_of_process_ends_match_whatever_their_case(self):
-        """It depends on how cases fall into groups, which differs between runs."""
+        """The case in the name depends on how cases are grouped, which differs between runs."""
         with tempfile.TemporaryDirectory() as folder:
             baseline = Path(folder) / "baseline"
             baseline.write_text("process-end/add/u8/a,Crash\nadd/u8/a,Fail\n")
@@ -215,7 +215,7 @@ class Expected(unittest.TestCase):
         self.assertEqual(_judge.tolerance_of("concat/u8/7x9/c48-512/scales=others", {}), 0)
 
     def test_what_is_kept_of_what_a_process_prints(self):
-        """The first and the last lines, and what it says of an option."""
+        """The first and the last lines, and a line about an unknown option."""
         slot = _run.Slot(1, 0, 0, [], 0, "")
         for line in (b"Unknown option 'bogus', ignored\n", b"x" * 5000 + b"\n", b"the last line\n"):
             slot.hear(line)
@@ -339,7 +339,7 @@ class Ends(unittest.TestCase):
                 self.assertEqual([(one.status, one.first, one.reason.split(":")[0]) for one in results], [("Flake", status, f"{status} at first")])
 
     def test_a_signal_that_another_thread_gets_waits(self):
-        """Whatever its mask, the handler runs in the main thread."""
+        """Whatever the thread's signal mask, the handler runs in the main thread."""
         def stop(*_):
             raise KeyboardInterrupt
         ended, done = threading.Event(), False
@@ -359,7 +359,7 @@ class Ends(unittest.TestCase):
             other.join()
 
     def test_a_signal_waits_until_a_process_is_forgotten(self):
-        """Its folder is removed, wherever the signal comes."""
+        """The process's folder is removed, whenever the signal arrives."""
         def stop(*_):
             raise KeyboardInterrupt
         for owner, name in ((_run, "end_children"), (_run, "remove")):
@@ -380,8 +380,8 @@ class Ends(unittest.TestCase):
 
 
 class Reports(unittest.TestCase):
-    """Each status in each form."""
-    WORDS = {  # JUnit's element, KTAP's line, LAVA's result, KCIDB's status, in failures.csv
+    """Each status in each format."""
+    WORDS = {  # JUnit's element, KTAP's line, LAVA's result, KCIDB's status, whether it is in failures.csv
         "Pass": ("system-out", "ok 1 a$", "pass", "PASS", False), "Fail": ("failure", "not ok 1 a$", "fail", "FAIL", True), "Crash": ("error", "not ok 1 a # ERROR why", "fail", "ERROR", True),
         "Error": ("error", "not ok 1 a # ERROR why", "fail", "ERROR", True), "Timeout": ("error", "not ok 1 a # TIMEOUT why", "fail", "ERROR", True), "Skip": ("skipped", "ok 1 a # SKIP why", "skip", "SKIP", False),
         "Flake": ("system-out", "ok 1 a$", "pass", "PASS", True), "ExpectedFail": ("skipped", "not ok 1 a # XFAIL why", "pass", "PASS", False),
@@ -410,7 +410,7 @@ class Reduces(unittest.TestCase):
         self.assertEqual([one["beta"] for one in found], ["1", "0.25"])
 
     def test_a_smaller_case_fails_in_the_same_way(self):
-        """A target whose smaller cases fail in another way each."""
+        """The smaller cases of this target fail in different ways."""
         for first in ("Fail", "Crash", "Timeout"):
             for other in ("Fail", "Crash", "Timeout", "Pass", "Skip"):
                 reducer = Reducer(Target("kernels", "xnnpack"), 1, 1, {})

@@ -53,7 +53,7 @@ class Statuses(InFolder):
             pipe = Pipe(descriptor)
             pipe.say("load")
             pipe.say("begin", cases[0][0])
-            for _ in range(400):  # some 8 s
+            for _ in range(400):  # about 8 s
                 os.write(1, b"still here\n")
                 time.sleep(0.02)
             os._exit(0)

@@ -41,7 +41,7 @@ from skillet.conformance._run import Result, Runner  # noqa: E402
 from skillet.conformance._targets import Target, Unusable  # noqa: E402
 from skillet.explore import _case, _sweep  # noqa: E402
 
-# The bugs, and a word of the reason. Between them all kinds: wrong numbers, and what is no number.
+# The bugs, and a word of the reason. Together they cover all kinds: wrong numbers, and other faults.
 WRONG_NUMBERS = """signed_as_unsigned per_channel_first no_clamp pad_even_kernel pad_at_the_top activation_ignored relu_at_zero relu6_without_six
     multiplier_of_few_bits input_zero_ignored pads_with_zero input_tail_dropped bias_ignored bias_of_16_bits dilation_ignored dilation_of_width multiplier_as_blocks
     weight_zero_ignored sums_of_16_bits channel_tail rows_beyond_31 stride_2_odd second_image columns_of_four max_pool_pads_with_zero_point
@@ -66,7 +66,7 @@ OTHERS = {"not_a_number": "Fail: .*NaN", "refuses_in_invoke": "Fail: running: .*
               ("leaks_processes", "leaks processes"), ("leaks_memory", "leaks memory"), ("leaves_a_daemon", "leaves running processes"),
               ("changes_limits", "changed the resource limits"), ("sets_a_timer", "changed the timers"), ("lowers_priority", "changed the priority"))}}
 OPERATIONS = re.compile("(conv2d|depthwise|fully_connected|average_pool|max_pool|add|sub|concat|dequantize|chain|softmax|pad|mean|resize_nearest|transpose_conv)/(u8|i8)/")
-TIMEOUT_SECONDS, PATIENCE_SECONDS = 0.7, 30  # where a bug hangs; for all others, also on a busy machine
+TIMEOUT_SECONDS, PATIENCE_SECONDS = 0.7, 30  # for bugs that hang; for all others, also on a busy machine
 MOST_WORK = 3e5
 
 
@@ -140,7 +140,7 @@ class Names(unittest.TestCase):
                                    (models / "no_inputs.tflite", None, "there are no cases of operation 22"), ("conv2d/u8/8x8", 1, "is for a .tflite file")):
             with self.assertRaisesRegex(_sweep.Unusable, re.escape(said)):
                 _sweep.base_case(str(file), number)
-        # All that changes sizes or the kind of operation comes back; scales and zero points are drawn.
+        # Parameters that change sizes or the kind of operation are recovered; scales and zero points are random.
         names = [name for name in _cases.ops_suite() if name.split("/")[0] in ("conv2d", "depthwise", "average_pool", "max_pool", "transpose_conv")]
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "m.tflite"
@@ -216,7 +216,7 @@ class Reports(unittest.TestCase):
     def test_the_report_is_what_its_schema_says(self):
         schema = json.loads((ROOT / "docs/json/conformance.json").read_text())
         made = _files.report(self.RESULTS, dict(target="a", judge="b", suite="ops", fraction="1/1", runtime="c", seconds=1.0), [one.row() for one in _score.scores(self.RESULTS)])
-        # Validated with python3-jsonschema, which the system's Python has and this environment has not.
+        # Validates with python3-jsonschema in the system's Python, since this environment lacks it.
         code = "import json,sys; d=json.load(sys.stdin)\ntry: from jsonschema import Draft7Validator as V\nexcept ImportError: sys.exit(0)\nV.check_schema(d[0]); V(d[0]).validate(d[1])"
         reduced = _files.reduced_report("a", "b", 1, self.RESULTS[1], "c")
         for document, code_wanted in [(made, 0), ({**made, "version": 2}, 1), ({**made, "cases": [{"name": "a"}]}, 1), (reduced, 0), ({**reduced, "version": 2}, 1),
@@ -239,7 +239,7 @@ class Reports(unittest.TestCase):
 
 
 class Runs(unittest.TestCase):
-    """A few bugs; the long test has all."""
+    """Tests a few bugs; the long test has all."""
     NAMES = ["conv2d/u8/8x8/c8-9/k3x3/same", "conv2d/u8/5x5/c3-8/k5x5/same", "dequantize/u8/8x8/c16", "max_pool/i8/7x7/c8/k2x2/valid",
              "conv2d/i16/16x16/c16-16/k3x3/same", "conv2d/u8/8x8/c3-8/k1x1/same"]
 
@@ -276,7 +276,7 @@ class Runs(unittest.TestCase):
             self.assertEqual(command(*given, "--fraction", "1/2", "-o", dirs[0])[0], 2)
             log = Path(dirs[0]) / "cases.jsonl"
             whole = log.read_text()
-            log.write_text(whole[:-30])  # a disk that was full
+            log.write_text(whole[:-30])  # as on a full disk
             self.assertEqual(command(*given, "--fraction", "1/2", "-o", dirs[0], "--continue")[0], 0)
             self.assertEqual(*(sorted(json.loads(line).get("name", "") for line in text.splitlines()) for text in (log.read_text(), whole)))
             with (Path(dirs[0]) / "lock").open() as lock:
@@ -323,7 +323,7 @@ class Runs(unittest.TestCase):
 
 
 class Forgeries(unittest.TestCase):
-    """A target shares a process with our child: it can write into all that this has open."""
+    """A target shares a process with the child of the runner: it can write to everything that the child has open."""
 
     def test_a_message_that_our_child_does_not_say_ends_its_process(self):
         good = {"kind": "done", "index": 0, "arrays": [], "seconds": 0.5}
@@ -358,7 +358,7 @@ class Forgeries(unittest.TestCase):
 
 
 class Refusals(unittest.TestCase):
-    """What would count something as tested that was not."""
+    """Requests that would count something as tested although it was not."""
     NAME = "conv2d/u8/5x5/c3-8/k5x5/same"
     GIVEN = ("--delegate", PLANTED, "--case", NAME)
 
@@ -388,7 +388,7 @@ class Refusals(unittest.TestCase):
         self.refused("SHA-256", "--delegate", library, "--case", self.NAME, *out)
 
     def test_long_a_full_disk_loses_nothing(self):
-        """Files of this process may have so many bytes, as on a disk that is full. Each run gets further, and none loses what an earlier one had."""
+        """Limits the size of files, as a full disk does. Each run gets further, and keeps the results of earlier runs."""
         given, out = ["--delegate", PLANTED, "--only", "^add/(u8|i8)/"], self.folder / "out"
         whole = {name for name in _cases.ops_suite() if re.match("add/(u8|i8)/", name)}
         code = ("import resource,signal,sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); n=int(sys.argv.pop(1)); resource.setrlimit(resource.RLIMIT_FSIZE, (n, n))\n"
@@ -449,7 +449,7 @@ class Refusals(unittest.TestCase):
         for name in ("a", "b"):
             (models / f"{name}.tflite").write_bytes(_cases.build(self.NAME).graph.file())
         (models / "c.tflite").symlink_to("nowhere")
-        for k, shard in enumerate(shards, 1):  # the last one has no case
+        for k, shard in enumerate(shards, 1):  # shards 3 and 4: c.tflite is broken, the last one is empty
             self.assertEqual(command("--delegate", PLANTED, "--suite", str(models), "--fraction", f"{k}/4", "-o", shard)[0], k > 2)
         self.assertEqual(command("--merge", *shards, "-o", str(self.folder / "all"))[0], 0)
         self.assertEqual((self.folder / "all/results.csv").read_text().count("Pass"), 2)
@@ -491,7 +491,7 @@ class AllBugs(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.names = [name for name in _cases.ops_suite() if OPERATIONS.match(name) and _moves.work({"b": "1", **_cases.parse(name)}) < MOST_WORK]
-        cls.names.sort(key=lambda name: hashlib.sha256(name.encode()).digest())  # all operations soon
+        cls.names.sort(key=lambda name: hashlib.sha256(name.encode()).digest())  # mixes the operations
 
     def test_every_bug_is_found(self):
         for number, bug in enumerate(WRONG_NUMBERS + list(OTHERS)):
@@ -532,7 +532,7 @@ class AllBugs(unittest.TestCase):
         self.assertEqual(listed.count(f"sleep {seconds}"), 0)
 
     def test_the_runtime_takes_every_case(self):
-        """None is refused by the reference kernels, and the grid is the same everywhere."""
+        """The reference kernels refuse no case, and the grid is the same on every machine."""
         names = _cases.grid_suite()
         self.assertGreaterEqual(len(names), _cases.GRID_LEAST)
         self.assertEqual(hashlib.sha256("\n".join(names).encode()).hexdigest()[:16], "4677352e36ade95c")

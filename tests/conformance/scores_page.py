@@ -25,7 +25,7 @@ PAGE = ROOT / "docs/conformance.md"
 TABLE = re.compile(r"(<!-- scores -->\n).*?(\n<!-- end -->)", re.S)
 OURS = "--delegate libskillet.so --option partition=all --option unproven=take --option device=sim:"
 COLUMNS = {"XNNPACK": "--kernels xnnpack", "optimized": "--kernels optimized", **{chip: OURS + chip for chip in ("a311d", "s905d3", "imx8mp", "rk3588", "rk3576", "imx93")}}
-# What the peer takes some of, and how many of the cases: each starts an emulator twice.
+# Operations that the peer's driver supports in part, and a share of the cases: each starts an emulator twice.
 PEER_CASES = "^(conv2d|depthwise|average_pool|max_pool|fully_connected|add|sub|concat|split|pad|chain)/u8"
 PEER_SAMPLE = ["--only", PEER_CASES, "--fraction", "1/6", "--timeout", "240", "--jobs", "2"]
 
@@ -39,7 +39,7 @@ def clean_environment():
 def peer_scores(python, library, chip, folder):
     command = f"{python} {ROOT}/tests/conformance/peer_command.py {chip} {library} {{model}} {{inputs}} {{outputs}}"
     out = folder / f"peer-scores-{chip}"
-    try:  # once, before the processes that use it
+    try:  # once, before processes use it
         place = ROOT / "build/peer-root"
         made, _ = root.prepare(place, lambda text: print(f"==> {text}", file=sys.stderr, flush=True))
         runner.Runner(place, made, Path(library).resolve()).build()
@@ -48,11 +48,11 @@ def peer_scores(python, library, chip, folder):
         return 2
     shutil.rmtree(out, ignore_errors=True)
     words = ["--command", command, *PEER_SAMPLE, "-o", str(out)]
-    return os.execvpe(str(python), [str(python), "-m", "skillet.conformance", *words], clean_environment())  # so a signal reaches it
+    return os.execvpe(str(python), [str(python), "-m", "skillet.conformance", *words], clean_environment())  # replaces this process, so that it receives signals
 
 
 def scores(python, delegate, words):
-    """By operation: cases, passes, computed, largest difference."""
+    """Returns, for each operation, cases, passes, computed cases and the largest difference."""
     words = [delegate if word == "libskillet.so" else word for word in words.split()]
     done = subprocess.run([str(python), "-m", "skillet.conformance", *words, "--jobs", "2", "--json"], env=clean_environment(), capture_output=True, text=True, check=False)
     if not done.stdout:
@@ -61,7 +61,7 @@ def scores(python, delegate, words):
 
 
 def cell(row):
-    """Passes of the cases that it computed, and the largest difference."""
+    """Formats the passes of the computed cases, and the largest difference."""
     if row["computed"] == 0:
         return "-"
     largest = row["largest_difference"]
@@ -70,7 +70,7 @@ def cell(row):
 
 
 def table(columns):
-    """COLUMNS: scores by name."""
+    """Returns the table. COLUMNS: scores by name."""
     first = next(iter(columns.values()))
     lines = [["operation", "cases", *columns], ["---"] * (len(columns) + 2)]
     lines += [[op, str(first[op]["cases"]), *(cell(rows[op]) for rows in columns.values())] for op in first]
@@ -84,7 +84,7 @@ def column_of(text, name):
 
 
 def main():
-    for number in (signal.SIGTERM, signal.SIGHUP):  # ends what subprocess.run waits for, too
+    for number in (signal.SIGTERM, signal.SIGHUP):  # also ends the process that subprocess.run waits for
         signal.signal(number, lambda which, _: sys.exit(128 + which))
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("delegate")

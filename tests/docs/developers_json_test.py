@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What --json of ./x golden, peer and mutate prints is what docs/json/developers/ says, by a validator that is not ours.
+"""Validates what --json of ./x golden, peer and mutate prints with docs/json/developers/, by an independent validator.
 
 usage: developers_json_test.py GOLDEN      run at the top of the source tree; exit code 77: there is no validator
 """
@@ -63,7 +63,7 @@ class Reports(unittest.TestCase):
                 self.refuses_surprises(validator, report, name)
 
     def refuses_surprises(self, validator, report, name):
-        """In the first row of each list."""
+        """Checks that an additional key in the first row of each list is refused."""
         for key, value in report.items():
             if isinstance(value, list):
                 changed = copy.deepcopy(report)

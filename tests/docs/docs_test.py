@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Runs what README.md and the pages of docs/ tell people to type, as it is written.
+"""Runs the commands of README.md and the pages of docs/ as they are written.
 
 usage: docs_test.py BUILD_DIR      run at the top of the source tree
 
-Each block between ``` is run, in a folder that looks like the source tree with this build in build/release; a block that
-cannot be (it needs root, a board, a container, minutes) says so in a comment before it: <!-- not run: REASON -->.
-Python blocks run in a stand-in for their host (stub_host/) and in the real one of tests/integration, where it is there; those with
-NumPy in the environment of the tests of `import skillet`, where it is there. In the text, each `skillet ...`
-and `./x ...` must be a verb that there is, with options that there are.
+Each block between ``` is run, in a folder that looks like the source tree with this build in build/release. A block that
+cannot be run (it needs root, a board, a container, minutes) is preceded by a comment: <!-- not run: REASON -->.
+Python blocks run in a fake host (stub_host/), and in the real one of tests/integration if it exists; those with
+NumPy in the environment of the tests of `import skillet` if it exists. In the text, each `skillet ...`
+and `./x ...` must be an existing verb with existing options.
 """
 import os
 import re
@@ -81,7 +81,7 @@ class Docs(unittest.TestCase):
         self.run_in_tree(python, "-c", text)
 
     def run_session(self, text):
-        """Lines after `$ ` are commands, what follows each is what it says, on either stream."""
+        """Runs a session: lines after `$ ` are commands, and the lines after each are its output, on either stream."""
         for command, expected in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", text, re.M):
             done = subprocess.run(["bash", "-c", command], cwd=self.tree, env=self.environment, capture_output=True, text=True,
                                   timeout=300)
@@ -122,7 +122,7 @@ class Docs(unittest.TestCase):
                     self.assertRegex(text, rf"\n  {re.escape(verb)}\b")
                 for option in options:
                     self.assertRegex(text, rf"(?<![\w-]){re.escape(option)}(?![\w-])")
-                if words[0] == "skillet" and not PLACEHOLDER.search(command) and command not in ran:  # whole: it runs
+                if words[0] == "skillet" and not PLACEHOLDER.search(command) and command not in ran:  # a complete command: it runs
                     ran.add(command)
                     done = subprocess.run(["bash", "-c", command], cwd=self.tree, env=self.environment, capture_output=True,
                                           text=True, timeout=60)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Tables of registers and descriptors in docs/hw/, made from the rows of the .def files by `skillet lookup`.
+"""Makes the tables of registers and descriptors in docs/hw/ from the rows of the .def files, by `skillet lookup`.
 
 usage: hw_pages.py SKILLET [--check]      run at the top of the source tree
 
-Writes what stands between `<!-- rows NAME -->` and `<!-- end -->`; with --check, says which page is not as it would be.
+Writes the text between `<!-- rows NAME -->` and `<!-- end -->`. With --check, names each page that would change.
 """
 import json
 import re
@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-# What a page has the rows of: the chips whose rows it shows, newest last.
+# For each page, the chips whose rows it shows, newest last.
 PAGES = {"docs/hw/vivante.md": ["a311d", "imx8mp"], "docs/hw/rockchip.md": ["rk3588"]}
 TABLE = re.compile(r"(<!-- rows (\w+) -->\n).*?(<!-- end -->)", re.S)
 REGISTER = re.compile(r"^register (0x[0-9a-f]+) ?(.*)$")
@@ -32,12 +32,12 @@ def markdown(header, rows):
 
 
 def short(place):
-    """The words of a field in a descriptor that is one word are no news."""
+    """Removes the word's number, for descriptors of one word."""
     return re.sub(r"^word 0 ", "", place)
 
 
 def descriptor_table(name, by_chip):
-    """One table; where chips differ in a field's place, what the newer one has is said beside it."""
+    """Returns the table of a descriptor. If chips differ in a field's place, the newer chip's place is beside it."""
     fields = {}
     for rows in by_chip:
         for row in rows:
@@ -66,7 +66,7 @@ def states_table(by_chip):
 
 
 def registers_table(by_chip):
-    """Every register of the set, block after block."""
+    """Returns the table of all registers, block after block."""
     out, block = "", None
     body = []
     for row in by_chip[-1]:
@@ -85,7 +85,7 @@ def flush(block, body):
     if not body:
         return ""
     last = None
-    for row in body:  # a register is named once
+    for row in body:  # show each register's name once
         same = row[:2] == last
         last = row[:2]
         if same:

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The tables of networks and chips. README.md: operations on the NPU and predicted latency beside the CPU's, by default. docs/models.md:
-the same with every part and share, and how far results are from the CPU's on simulated chips.
+"""Makes the tables of networks and chips. README.md: operations on the NPU and predicted latency beside the CPU's, by default.
+docs/models.md: the same with every part and share, and differences from the CPU's results on simulated chips.
 
 usage: models_table.py SKILLET [--check]      run at the top of the source tree; networks: models/, ../shared/models
 
-Everything is simulated. --check: says whether the page has this table; without ../shared/models it says that it cannot tell.
+Everything is simulated. --check: checks that the page has this table; without ../shared/models it reports that it cannot.
 """
 import array
 import json
@@ -18,7 +18,7 @@ from pathlib import Path
 
 SHARED = Path("../shared/models")
 CHIPS = ["a311d", "imx8mp", "rk3588"]
-# File, name for people, whether its weights have a scale for each channel.
+# File, title, whether its weights have a scale for each channel.
 MODELS = [
     ("models/digits.tflite", "digits (the one of `./x demo`), uint8", False),
     ("mobilenet_v1_0.25_128_quant.tflite", "MobileNetV1 0.25 128, uint8", False),
@@ -42,14 +42,14 @@ def read_npy(path):
 
 
 def difference(ours, theirs):
-    """How far they are apart, and that in words: steps of a quantized output, the share of classes that differ, or a number as it is."""
+    """Returns the difference, and its text: steps of a quantized output, the share of different classes, or a number."""
     kind, a = read_npy(ours)
     b = read_npy(theirs)[1]
     if kind in ("<i4", "<i8"):
         share = 100 * sum(x != y for x, y in zip(a, b)) / len(a)
         return share, f"{share:.2f} % of pixels"
     worst = max(abs(x - y) for x, y in zip(a, b))
-    if len(a) == KEY_POINTS * 3:  # y, x, score; the score has 15 steps only, and where it is low the place is anywhere
+    if len(a) == KEY_POINTS * 3:  # y, x, score; the score has only 15 steps, and if it is low the position is arbitrary
         worst = max((abs(a[i] - b[i]) for i in range(len(a)) if i % 3 < 2 and b[i - i % 3 + 2] >= SCORE_SHOWN), default=0)
         return worst, f"points {100 * worst:.1f} % of the image"
     return worst, f"{worst} of 255" if kind in ("|u1", "|i1") else f"{worst:.2g}"
@@ -69,7 +69,7 @@ def run(skillet, *args):
 
 
 def pictures_of(model):
-    """All that the project has for such a network."""
+    """Returns all of the project's pictures for the network."""
     found = Path("models/digits").glob("*.png") if model.startswith("models/") else SHARED.glob("*.bmp")
     return [str(path) for path in sorted(found) if not path.stem.endswith("_mask")]
 
@@ -108,7 +108,7 @@ def differences(skillet):
     lines = []
     for file, name, per_channel in MODELS:
         for more in [[], ["--per-channel", "approximate"]] if per_channel else [[]]:
-            # The RK3588 has a scale for each channel: nothing to approximate.
+            # The RK3588 supports a scale for each channel, so nothing is approximated.
             cells = ["as above" if more and chip == "rk3588" else cell(skillet, path_of(file), chip, ["--partition", "all", *more]) for chip in CHIPS]
             lines.append([name if not more else "&nbsp; the same, `--per-channel approximate`", *cells])
     return as_table(lines)
@@ -119,14 +119,14 @@ def milliseconds(ms):
 
 
 def speed_of(chip, ops):
-    """Bold where the NPU is predicted to be faster than all large cores of the board's CPU."""
+    """Formats a cell. Bold: the NPU is predicted to be faster than all large cores of the board's CPU."""
     npu, cpu = milliseconds(chip["wall_ms" if chip["npu_ops"] else "cpu_alone_ms"]), milliseconds(chip["cpu_alone_ms"])
     npu = f"**{npu}**" if chip["npu_ops"] and chip["wall_ms"] < chip["cpu_alone_ms"] else npu
     return f"{chip['npu_ops']}/{ops}, {npu} / {cpu}"
 
 
 def one_scale(skillet, file, folder, chip):
-    """The network after `skillet quantize` for a chip; which pictures calibrate changes no count and no predicted time."""
+    """Returns the network after `skillet quantize` for a chip. The pictures for calibration change neither counts nor predicted times."""
     data, written = Path(folder) / "pictures", Path(folder) / f"{chip}_{file}"
     data.mkdir(exist_ok=True)
     for picture in pictures_of(file):
@@ -170,7 +170,7 @@ def coverage(skillet):
     return as_table(lines)
 
 
-# Each stands in its page between <!-- NAME --> and <!-- end -->.
+# Each table is in its page between <!-- NAME --> and <!-- end -->.
 TABLES = [("README.md", "speed", speed), ("docs/models.md", "coverage", coverage), ("docs/models.md", "differences", differences)]
 
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The pictures of docs/pictures are what the commands of its page make.
+"""Checks that the commands of the page docs/pictures make its pictures.
 
 usage: pictures_test.py SKILLET [--update]      run at the top of the source tree
 
-Those whose networks are in ../shared are left out, with a line, where that is not there. --update: writes the pictures.
+Pictures whose networks are in ../shared are left out, with a line, if that folder is missing. --update: writes the pictures.
 """
 import os
 import re
@@ -16,7 +16,7 @@ from pathlib import Path
 PAGE = Path("docs/pictures/README.md")
 BLOCK = re.compile(r"^```\n(.*?)^```$", re.M | re.S)
 MADE = re.compile(r"--draw (\w+\.png)")
-LARGEST_BYTES = 700_000  # of a picture that goes with every clone
+LARGEST_BYTES = 700_000  # limit of a picture, since every clone contains it
 
 
 def make(commands, skillet, folder):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Runs the jobs of farms in docs/ci-farms.md step by step: those of GitLab and GitHub in a folder with a wheel, in an environment of their own,
-those of LAVA on a virtual board. LAVA's own schema reads its job where lava-common is installed.
+"""Runs the jobs of test farms in docs/ci-farms.md step by step: those of GitLab and GitHub in a folder with a wheel, in a virtual environment,
+those of LAVA on a virtual board. LAVA's own schema validates its job if lava-common is installed.
 
 usage: templates_test.py BUILD_DIR      run at the top of the source tree. Exit code 77: no YAML reader.
 """
@@ -33,7 +33,7 @@ def template(title):
 
 
 def wheel(folder):
-    """As ./x package makes it, of this build; without plug-ins that this build has not."""
+    """Makes the wheel as ./x package does, from this build, without plug-ins that the build lacks."""
     staged = folder / "staged"
     for place, name in (("usr/bin", "skillet"), ("usr/lib", "libskillet_c.so.0"), *(("usr/lib/skillet", one) for one in package.LIBRARIES)):
         (staged / place).mkdir(parents=True, exist_ok=True)
@@ -56,7 +56,7 @@ class Templates(unittest.TestCase):
         cls.environment = {**kept, "PATH": f"{cls.top}/venv/bin:{os.environ['PATH']}", "PIP_NO_INDEX": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
 
     def clone(self, name):
-        """What a project with a network has."""
+        """Makes the folder of a project with a network."""
         folder = self.top / name
         folder.mkdir()
         (folder / self.wheel.name).symlink_to(self.wheel)
@@ -91,7 +91,7 @@ class Templates(unittest.TestCase):
                 folder = self.clone(f"github-{chip}")
                 for step in [one["run"] for one in job["steps"] if "run" in one]:
                     self.run_step(folder, step.replace("${{ matrix.chip }}", chip))
-        # A job that fails says so, and where.
+        # A job that fails reports what failed, and where.
         (folder / "model.tflite").unlink()
         (folder / "model.tflite").write_bytes(b"TFL3" * 9)
         self.assertIn("::error title=", self.run_step(folder, job["steps"][-1]["run"].replace("${{ matrix.chip }}", chip), wanted=2))

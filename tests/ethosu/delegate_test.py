@@ -24,7 +24,7 @@ def run_all(delegate, device):
         name, accelerator = made.name.split(".")[:2] if ".ethos-" in made.name else (made.stem, "imx93")
         if device == NODE and accelerator not in ("ethos-u65-256", "imx93"):
             continue
-        partition = "predicted" if ".ethos-" in made.name else "all"  # what only the NPU can run is there in any case
+        partition = "predicted" if ".ethos-" in made.name else "all"  # the NPU runs operations without a CPU kernel with any partition
         ours = Interpreter(str(made), experimental_op_resolver_type=OpResolverType.BUILTIN_REF, experimental_delegates=[
             load_delegate(delegate, {"device": device or f"sim:{accelerator}", "partition": partition, "per_channel": "strict", "log": "warning"})])
         reference = Interpreter(str(MODELS / f"{name}.tflite"), experimental_op_resolver_type=OpResolverType.BUILTIN_REF)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""What Arm's Vela made of small networks, on simulated Ethos-U chips: results are those of the networks on the CPU.
+"""Runs small networks compiled by Arm's Vela on simulated Ethos-U chips: results equal those of the networks on the CPU.
 
-usage: ethosu_test.py SKILLET [--node]     --node: programs can be run behind a device node. Files: models/NAME.tflite, models/NAME.ACCELERATOR.tflite (make_models.py)
+usage: ethosu_test.py SKILLET [--node]     --node: programs can run behind a device node. Files: models/NAME.tflite, models/NAME.ACCELERATOR.tflite
+(make_models.py)
 """
 import json
 import os
@@ -23,13 +24,13 @@ OF_VELA_ALONE = {"ethos-u85-128", "ethos-u85-256", "ethos-u85-512", "ethos-u85-1
 
 
 def skillet(*args, partition="all"):
-    # The networks are too small to be worth an NPU; and what it computes wrong is to be seen, not left to the CPU.
+    # The partition would leave these small networks to the CPU, and comparison would hide wrong results of the NPU.
     return subprocess.run([SKILLET, *map(str, args)], capture_output=True, text=True, timeout=120, check=False,
                           env=os.environ | {"SKILLET_PARTITION": partition, "SKILLET_UNPROVEN": "take"})
 
 
 def names_of(made):
-    """The network, and the accelerator that it was compiled for."""
+    """Returns the network, and the accelerator that it was compiled for."""
     name, accelerator, _ = made.name.split(".")
     return MODELS / f"{name}.tflite", accelerator
 
@@ -60,7 +61,7 @@ class Programs(unittest.TestCase):
 
     @unittest.skipUnless("--node" in sys.argv, "no library can be preloaded in this build")
     def test_behind_the_node_of_its_kernel_driver(self):
-        """All calls to the kernel as on a board; a job that a reset threw away is noticed and runs again."""
+        """Makes all calls to the kernel as on a board. A job that a reset discarded is noticed and runs again."""
         made = MODELS / "mean_int8.ethos-u65-256.tflite"
         for fail in ("", "submit:1:reset", "submit:1:reset_before", "cmdstream_bo_create:1:EINTR"):
             with tempfile.TemporaryDirectory() as folder, self.subTest(fail=fail):
@@ -74,7 +75,7 @@ class Programs(unittest.TestCase):
 
     @unittest.skipUnless("--node" in sys.argv, "no library can be preloaded in this build")
     def test_own_programs_behind_a_node_are_compared_first(self):
-        """The emulated kernel driver takes them, and the device's trust says that they were right."""
+        """The emulated kernel driver runs them, and the device's trust store records that they were right."""
         with tempfile.TemporaryDirectory() as folder:
             run = [SKILLET, "run", MODELS / "depthwise_uint8.tflite", "--device", "npu", "--random", "7", "--compare"]
             for fail in ("", "submit:2:reset"):
@@ -86,7 +87,7 @@ class Programs(unittest.TestCase):
 
     @unittest.skipUnless("--node" in sys.argv, "no library can be preloaded in this build")
     def test_every_call_may_fail(self):
-        """Nothing else computes what Vela made: an error that names the call, never a wrong result."""
+        """Only the NPU can compute Vela's programs, so each fault is an error that names the call, never a wrong result."""
         made = MODELS / "mean_int8.ethos-u65-256.tflite"
         for call in ("open", "dev_query", "bo_create", "bo_mmap_offset", "mmap", "cmdstream_bo_create", "submit", "bo_wait"):
             with self.subTest(call=call):
@@ -103,7 +104,7 @@ class Programs(unittest.TestCase):
             self.assertIn(f"it was compiled for {accelerator}; this chip is an {other}", done.stderr)
 
     def test_the_chip_is_that_of_the_file_where_nobody_names_one(self):
-        """check and plan take the chips that have the accelerator; without a device run says which to choose."""
+        """check and plan use the chips that have the accelerator; run without a device lists the devices to choose from."""
         made = MODELS / "mean_int8.ethos-u65-256.tflite"
         done = skillet("check", made)
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -127,7 +128,7 @@ class Programs(unittest.TestCase):
                               done.stderr)
 
     def test_parts_hand_their_memory_on(self):
-        """Each part is alone, and reads what earlier ones left; the results are those of test_results_are_those_of_the_network."""
+        """Each part is a job by itself, and reads the results of earlier ones. Results are those of test_results_are_those_of_the_network."""
         for accelerator in "ethos-u65-256", "ethos-u55-128":
             made = MODELS / f"parts_int8.{accelerator}.tflite"
             done = skillet("run", made, "--device", f"sim:{accelerator}", "--random", "1")
@@ -136,7 +137,7 @@ class Programs(unittest.TestCase):
             self.assertIn(["5", "of", "5", "1"], [line.split()[1:5] for line in done.stdout.splitlines()], "the delegate takes all or nothing")
 
     def test_what_only_the_npu_can_run_is_never_left_to_the_cpu(self):
-        """As users have it: where operations go is chosen by predicted time, and these are faster on the CPU, which has no kernel for them."""
+        """With defaults, operations run where they are predicted to be faster. That would be the CPU here, which has no kernel for them."""
         for made in MADE:
             accelerator = names_of(made)[1]
             device = ["--device", f"sim:{accelerator}"]
@@ -163,7 +164,7 @@ class Programs(unittest.TestCase):
         self.assertEqual(json.loads(done.stdout)["times"]["runs"], 2)
 
     def test_long_networks_that_vela_has_not_seen_are_compiled_here(self):
-        """The results, behind the same rules of the kernel, are those of the CPU."""
+        """Results equal the CPU's, and pass the same rules of the kernel."""
         for network in sorted([*MODELS.glob("*_*int8.tflite"), *MODELS.glob("*_int16.tflite")]):
             expected = self.outputs(network, "cpu")
             for accelerator in sorted(CHIPS):
@@ -198,7 +199,7 @@ class Programs(unittest.TestCase):
 
 
 class Forged(unittest.TestCase):
-    """Files that nobody made: a sentence, and no crash."""
+    """Forged files give one sentence of error, and no crash."""
 
     def said_of(self, bytes_of_model, device="sim:ethos-u55-32"):
         with tempfile.TemporaryDirectory() as folder:
@@ -224,7 +225,7 @@ class Forged(unittest.TestCase):
     def test_what_is_not_modelled_of_ethos_u85_is_named(self):
         model = (MODELS / "average_pool_int8.ethos-u85-128.tflite").read_bytes()
 
-        def word(code, value):  # after the payload's beginning
+        def word(code, value):  # after the start of the payload
             at = next(at for at in range(model.index(b"COP1") + 32, len(model), 4) if model[at:at + 2] == code.to_bytes(2, "little"))
             return model[:at] + ((value << 16) | code).to_bytes(4, "little") + model[at + 4:]
         for code, value, says in ((0x0005, 5, "op_pool.mode 5"), (0x0114, 0x0301, "ofm_precision.reverse 1 is not modelled"),

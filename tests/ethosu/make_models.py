@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Makes tests/ethosu/models anew: small networks, and what Arm's Vela compiles of them.
+"""Makes tests/ethosu/models anew: small networks, and what Arm's Vela compiles from them.
 
 usage: make_models.py [VELA]     needs flatc and NumPy; without VELA also pip: Vela comes from PyPI, as requirements.txt pins it
 
-NAME.tflite is a network of one operation (vela_ops.py), NAME.ACCELERATOR.tflite is what Vela made of it. "parts" is one that Vela
+NAME.tflite is a network of one operation (vela_ops.py), NAME.ACCELERATOR.tflite is Vela's output for it. "parts" is a network that Vela
 compiles in parts, with operations between them that it leaves to the CPU.
 """
 import pathlib
@@ -53,17 +53,17 @@ MODELS = [
     ("mean_int8", 1, "ethos-u85-256", []),  # values that are chained
     ("softmax_int8", 2, "ethos-u85-256", []),
     ("arg_max_int8", 1, "ethos-u85-128", []),
-    # Of the compiler that Vela was before version 5: pools have scales of channels, words a zero point.
+    # From Vela before version 5: pools have scales of channels, words a zero point.
     ("max_pool_int16", 4, "ethos-u65-512", [LEGACY]),
     ("mean_uint8", 0, "ethos-u65-256", [LEGACY]),
     ("softmax_uint8", 4, "ethos-u65-256", [LEGACY]),
     ("parts_int8", 1, "ethos-u65-256", []),
-    ("parts_int8", 1, "ethos-u55-128", []),  # without fast memory of its own
+    ("parts_int8", 1, "ethos-u55-128", []),  # without separate fast memory
 ]
 
 
 def parts_network():
-    """max_pool -> first -> L2_NORMALIZATION -> ADD of both -> L2_NORMALIZATION -> ADD of it and first, which waits until then."""
+    """max_pool -> first -> L2_NORMALIZATION -> ADD of both -> L2_NORMALIZATION -> ADD of that and first, which stays alive until then."""
     buffers, tensors = [{}], []
 
     def add(shape, scale, zero):

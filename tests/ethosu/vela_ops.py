@@ -1,4 +1,4 @@
-"""Random quantized operations that Vela takes: functions of a random state that return a case of conformance/one_op.py.
+"""Random quantized operations that Vela accepts: functions of a random state that return a case of conformance/one_op.py.
 
 Imported by vela_suite.py, which compiles and runs them."""
 import pathlib
@@ -14,7 +14,7 @@ ZERO = {"int8": (-128, 127), "uint8": (0, 255), "int16": (0, 0)}
 
 
 def op(*types):
-    """`types`: of activations; there is an operation for each."""
+    """Registers an operation for each of `types`, the types of activations."""
     def add(make):
         for dtype in types:
             OPS[f"{make.__name__}_{dtype}"] = lambda random, make=make, dtype=dtype: make(random, dtype)

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""What Arm's Vela compiles, run on simulated Ethos-U chips and compared with TensorFlow Lite's reference kernels.
+"""Compiles models with Arm's Vela, runs them on simulated Ethos-U chips, and compares with TensorFlow Lite's reference kernels.
 
 usage: vela_suite.py VELA SKILLET [--models FILE...] [--ops N [--only NAME]] [--accelerators A,B] [--optimise Size,Performance]
                      [--arena BYTES,...] [--draw N] [--seeds N] [--keep FOLDER]
 
 VELA: the command of ethos-u-vela 5.2.0. Needs tflite-runtime 2.14.0 (else ai-edge-litert, which rounds the sums of
-FULLY_CONNECTED in another way than Vela), NumPy and, for --ops, flatc. --arena: sizes of memory that Vela
-may use, 0 for its own choice; a program that it made before is not run again. --draw: of all settings (accelerator, goal, arena)
-each model gets N, drawn so that all settings have equal shares. Prints a line for each model and setting, and how many values of
-all are the same. Exit code 1 where any differs; what Vela or Skillet refuses is counted.
+FULLY_CONNECTED differently from Vela), NumPy and, for --ops, flatc. --arena: sizes of memory that Vela
+may use, 0 for its own choice; a program that Vela made before is not run again. --draw: each model gets N of all settings
+(accelerator, goal, arena), drawn so that all settings have equal shares. Prints a line for each model and setting, and how many
+of all values are equal. Exit code 1 if any differs; refusals by Vela or Skillet are counted.
 """
 import argparse
 import collections
@@ -26,7 +26,7 @@ try:
 except ImportError:
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
-# Of --accelerators; of ethos-u85-128 to -2048 by name.
+# Default of --accelerators; ethos-u85-128 to -2048 must be named.
 ACCELERATORS = "ethos-u55-32,ethos-u55-64,ethos-u55-128,ethos-u55-256,ethos-u65-256,ethos-u65-512"
 
 
@@ -41,7 +41,7 @@ def inputs_of(details, seed):
 
 
 class Reference:
-    """Results of a model as it was before Vela."""
+    """Runs the original model with the reference kernels."""
 
     def __init__(self, model):
         self.interpreter = Interpreter(str(model), experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
@@ -58,12 +58,12 @@ class Reference:
 class Suite:
     def __init__(self, options, folder):
         self.options, self.folder, self.counts, self.reasons = options, folder, collections.Counter(), collections.Counter()
-        self.known = set()  # programs that ran, of one model
+        self.known = set()  # programs of the current model that have run
         self.settings = list(itertools.product(*(one.split(",") for one in (options.accelerators, options.optimise, options.arena))))
         self.deck, self.random = [], np.random.default_rng(0)
 
     def drawn(self):
-        """The settings of one model."""
+        """Returns the settings for one model."""
         if not self.options.draw:
             return self.settings
         while len(self.deck) < self.options.draw:
@@ -72,7 +72,7 @@ class Suite:
         return drawn
 
     def compile(self, model, accelerator, optimise, arena):
-        """None: Vela leaves all of it to the CPU, or fails."""
+        """Returns the compiled file. None: Vela leaves everything to the CPU, or fails."""
         size = [] if arena == "0" else ["--arena-cache-size", arena]
         done = subprocess.run([self.options.vela, str(model), "--accelerator-config", accelerator, "--optimise", optimise,
                                "--output-dir", str(self.folder), *size], capture_output=True, text=True, check=False)

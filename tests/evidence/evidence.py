@@ -30,12 +30,12 @@ def parse():
 
 
 def arguments_of(text):
-    """Words of a directive; the last may be in quotes."""
+    """Returns the words of a directive; the last one may be quoted."""
     return [quoted or word for quoted, word in re.findall(r"'([^']*)'|(\S+)", text)]
 
 
 def needed(template):
-    """Runs that the directives name."""
+    """Returns the runs that the directives name."""
     names = set()
     for directive, text in DIRECTIVE.findall(template):
         if directive not in tables.DIRECTIVES:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The page of evidence: its template names runs that there are, and no number of its own."""
+"""Tests the template of the page of evidence: it names existing runs, and contains no numbers."""
 import re
 import unittest
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The runs behind docs/evidence.md: a row each, what to execute and what its output is."""
+"""The runs behind docs/evidence.md: for each, the command and the kind of its output."""
 import dataclasses
 
 GOLDEN = "build/release/tests/golden/skillet_golden"
@@ -10,10 +10,10 @@ PEER_SETS = ("teflon", "gen", "ops", "edge", "rand", "coral")
 @dataclasses.dataclass
 class Run:
     command: list
-    kind: str = "json"  # or "lines": those with a number that the page shows
-    shown: str = ""  # how a person types it; empty: as executed
+    kind: str = "json"  # or "lines": text of which the page shows lines with a number
+    shown: str = ""  # the command as a person types it; empty: as executed
     environment: dict = dataclasses.field(default_factory=dict)
-    fails: bool = False  # whether exit code 1 is an outcome like others
+    fails: bool = False  # whether exit code 1 is a valid result
 
     def text(self):
         if self.shown:

@@ -1,4 +1,4 @@
-"""Tables of docs/evidence.md, made from the outputs of the runs: a function for each directive of the template."""
+"""Makes tables of docs/evidence.md from the outputs of the runs: a function for each directive of the template."""
 import re
 
 import runs as table_of_runs
@@ -23,7 +23,7 @@ def chip_title(run):
 
 
 def counts(outputs, *names):
-    """Outcomes as rows, runs as columns."""
+    """Returns a table with outcomes as rows, runs as columns."""
     all_counts = [outputs[name]["all"]["counts"] for name in names]
     outcomes = sorted({outcome for one in all_counts for outcome in one},
                       key=lambda outcome: -all_counts[0].get(outcome, 0))
@@ -33,7 +33,7 @@ def counts(outputs, *names):
 
 
 def sets(outputs, name):
-    """Sets of cases as rows, outcomes as columns."""
+    """Returns a table with sets of cases as rows, outcomes as columns."""
     found = outputs[name]["sets"]
     outcomes = list(outputs[name]["all"]["counts"])
     rows = [[f"{SET_TITLES.get(key, key)} (`{key}`)"] + [found[key]["counts"].get(one, 0) for one in outcomes]
@@ -42,7 +42,7 @@ def sets(outputs, name):
 
 
 def faults(outputs, name):
-    """How many differing cases name each row of the list of known faults first."""
+    """Returns how many differing cases name each known fault first."""
     chip = name.rsplit("-", 1)[1]
     names = {one["name"] for one in outputs[name]["cases"] if one["outcome"] == "differs"}
     found = {}
@@ -86,7 +86,7 @@ def networks(outputs, chip):
 
 
 def differences(outputs, *chips):
-    """Of the outputs at the end of whole networks, in steps of the output: the largest of each picture."""
+    """Returns the largest difference of whole networks' outputs for each picture, in steps of the output."""
     rows = []
     for model, _, _ in table_of_runs.NETWORKS:
         row = [model]
@@ -100,7 +100,7 @@ def differences(outputs, *chips):
 
 
 def compression(outputs, chip):
-    """Bytes of weights of whole models."""
+    """Returns the sizes of whole models' weights in bytes."""
     rows = []
     for model, _, _ in table_of_runs.NETWORKS:
         layers = [one for part in outputs[f"weights-{model}-{chip}"]["parts"] for one in part["weights"]]
@@ -137,7 +137,7 @@ def lines(outputs, name, pattern):
 
 
 def table(outputs, name):
-    """What prints a table itself."""
+    """Returns the output of a run that prints a table itself."""
     return outputs[name].strip()
 
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""fork() while threads run a model, on simulated and on virtual devices: no child hangs, whatever it does.
+"""Calls fork() while threads run a model, on simulated and on virtual devices: no child hangs, whatever it does.
 
 usage: forks_test.py SKILLET FORKS DEVICE     DEVICE: sim:CHIP, or virtual:CHIP for a virtual node
-FORKS=200 forks so often; 20 times without it
+FORKS=200 sets the number of forks (20)
 """
 import os
 import subprocess

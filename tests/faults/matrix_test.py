@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Each call to the kernel failing in each way, three inferences with different inputs: the results are right, or there
-is an error. Right: as far from those of the CPU kernels as without faults, or nearer, and byte for byte either those of
-the NPU without faults or those of the CPU kernels. Prints how many of each, and names what is wrong.
+"""Makes each call to the kernel fail in each way during three inferences with different inputs: the results are right, or there
+is an error. Right: the difference from the CPU kernels is at most that without faults, and the bytes equal either those of
+the NPU without faults or those of the CPU kernels. Prints counts, and the wrong cases.
 
 usage: matrix_test.py SKILLET DELEGATE_HOST FLATC [--chip NAME] [--resets | --all-errors | --verify] [--one-of N]    (a311d)
        --resets: only each submission with each kind of reset
-       --verify: faults while a chip of which nothing is known is compared with the CPU (a trust store that is empty); then
+       --verify: faults while an unknown chip is compared with the CPU (an empty trust store); then
                  the same store without faults
-       --one-of N: every Nth cell of the matrix; with --verify under the delegate alone
-       --all-errors: each call at each place with each error; otherwise with half of them, others from place to place
+       --one-of N: every Nth cell of the matrix; with --verify in the delegate alone
+       --all-errors: each call at each place with each error; otherwise half of them, others from place to place
 """
 import json
 import os
@@ -39,8 +39,8 @@ MOBILENET = models.ROOT.parent / "shared/models/mobilenet_v1_0.25_128_quant.tfli
 MOBILENET_PICTURES = [str(MOBILENET.parent / f"{name}.bmp") for name in ("cat", "bird", "grace_hopper")]
 
 IS_ROCKET, IS_ETHOSU = CHIP.startswith("rk"), CHIP == "imx93"
-HAS_BANDS = CHIP == "rk3588"  # of the RK3576 one core is used
-OF_COMMAND = ["--partition", "all"] if CHIP in ("rk3576", "imx93") else []  # which is predicted to gain nothing with such small networks
+HAS_BANDS = CHIP == "rk3588"  # one core of the RK3576 is used
+OF_COMMAND = ["--partition", "all"] if CHIP in ("rk3576", "imx93") else []  # these small networks are predicted to gain nothing on these chips
 CALLS = (["open", "mmap", "version", "create_bo", "prep_bo", "fini_bo", "gem_close", "submit"] if IS_ROCKET else
          ["open", "mmap", "version", "dev_query", "bo_create", "bo_wait", "bo_mmap_offset", "cmdstream_bo_create", "gem_close",
           "submit"] if IS_ETHOSU else
@@ -53,21 +53,21 @@ ERRORS = ["ENOMEM", "ENODEV", "EINVAL", "EIO", "ETIMEDOUT", "EACCES"]
 PLACES = ["1", "2", "3", "5", "9", "*"]
 RESETS = ["reset", "reset_before"]
 OF_THE_ENVIRONMENT = [*ERRORS, "ENOSPC", "EBUSY", "EAGAIN", "EINTR"]
-LARGEST_DIFFERENCE = 1  # the chip rounds half a step in its own way
+LARGEST_DIFFERENCE = 1  # the chip rounds halves differently
 LARGEST_OF_MOBILENET = 24  # 21 seen on the i.MX 8M Plus, on one of three pictures
-# Of the delegate, so that little is waited for jobs that hang.
+# For the delegate: a short wait for jobs that hang.
 TIMEOUT = {"SKILLET_TIMEOUT_MS": str(1000 * int(os.environ.get("SLOW_BUILD", 1)))} if VERIFY else {}
 SECONDS_PER_CELL = 120 * int(os.environ.get("SLOW_BUILD", 1))
 
 
-trust = threading.local()  # .folder: the trust store of the runs of this thread
+trust = threading.local()  # .folder: the trust store for the runs of this thread
 
 
 def on_virtual_node(fail, *command):
     faults = ["--fail", fail] if fail else []
     return subprocess.run([SKILLET, "virtual", "--chip", CHIP, "--on-misuse", "abort", "--trace", *faults, "--", *command],
                           capture_output=True, text=True, timeout=SECONDS_PER_CELL, check=False,
-                          env={"SKILLET_CORES": "1", **TIMEOUT, **os.environ,  # what `auto` cuts in parts depends on predictions
+                          env={"SKILLET_CORES": "1", **TIMEOUT, **os.environ,  # with `auto`, predictions would decide which parts are divided
                                "SKILLET_TRUST_DIR": getattr(trust, "folder", SHARED_TRUST)})
 
 
@@ -76,13 +76,13 @@ def pictures(model):
 
 
 def digests(model, folder):
-    """Of the bytes of all outputs of each inference."""
+    """Returns a hash of all outputs' bytes for each inference."""
     return [hash(tuple(file.read_bytes() for file in sorted((folder / Path(picture).stem).iterdir())))
             for picture in pictures(model)]
 
 
 def on_cpu(model):
-    """What the CPU kernels compute."""
+    """Returns the digests of the CPU kernels' outputs."""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([SKILLET, "run", str(model), "--image", *pictures(model), "--device", "cpu", "--output",
                         folder + "/out"], stdout=subprocess.DEVNULL, check=True)
@@ -90,12 +90,14 @@ def on_cpu(model):
 
 
 def command(model, fail, *options):
-    """What was said, and (difference, digest) of each inference; none after an error, None after what no run does."""
+    """Runs the command. Returns the process, and (difference, digest) of each inference.
+
+    The list is empty after an error, and None after a result that must not happen."""
     folder = Path(tempfile.mkdtemp()) / "out"
     try:
         done = on_virtual_node(fail, SKILLET, "run", str(model), "--image", *pictures(model), "--device", "npu",
                                "--compare", "--json", "--output", str(folder), *OF_COMMAND, *options)
-        # Where the CPU stood in for the NPU, the results are there and the code is 1.
+        # If the CPU replaced the NPU, the results exist and the code is 1.
         if done.returncode not in (0, 1) or not done.stdout:
             return done, [] if done.returncode in (1, 2) else None
         report = json.loads(done.stdout)
@@ -108,7 +110,7 @@ def command(model, fail, *options):
 
 
 def bands(model, fail):
-    """The same with each inference over three cores: as many files, each with its own copies and submissions."""
+    """Runs the command with each inference divided among three cores, each with its own file, copies and submissions."""
     done, results = command(model, fail, "--cores", "3")
     if fail is None:
         assert any(part["bands"] == 3 for part in json.loads(done.stdout)["parts"]), done.stdout
@@ -124,8 +126,9 @@ def delegate(model, fail):
 
 
 def outcome(front_end, model, fail, allowed):
-    """"right", "error" or "wrong", and what was said. ALLOWED: (largest difference, digests) of each inference. Where one
-    of several parts falls back there might be other right bytes; of these models there are not."""
+    """Returns "right", "error" or "wrong", and a message. ALLOWED: (largest difference, digests) for each inference.
+
+    If one of several parts fell back, other bytes could be right too; these models have no such parts."""
     try:
         done, results = front_end(model, fail)
     except subprocess.TimeoutExpired:
@@ -144,14 +147,16 @@ def outcome(front_end, model, fail, allowed):
 
 
 def entries_of(folder, kind, verdict):
-    """Names of what the store says."""
+    """Returns the names of entries with VERDICT in the trust store."""
     entries = [entry for file in Path(folder).glob("*.json") for entry in json.loads(file.read_text())["entries"]]
     return [entry["name"] for entry in entries if entry["verdict"] == verdict and kind in ("", entry["kind"])]
 
 
 def verified(front_end, model, fail, allowed):
-    """The outcome with an empty trust store. What that says then must do without faults, and the chip computes all of it
-    right: no fault may have refuted anything. Where one job hung, the comparison was finished with a second try."""
+    """Returns the outcome with an empty trust store.
+
+    The resulting store must then work without faults. The chip computes everything right, so no fault may have refuted
+    anything. If one job hung, the comparison must have been completed by a second try."""
     with tempfile.TemporaryDirectory() as trust.folder:
         kind, text = outcome(front_end, model, fail, allowed)
         if kind == "wrong":
@@ -166,23 +171,23 @@ def verified(front_end, model, fail, allowed):
 
 
 def healthy(front_end, model):
-    """What a run without faults does: what is allowed of each inference, and how many submissions it makes."""
+    """Runs the model without faults. Returns what is allowed for each inference, and the number of submissions."""
     if VERIFY:
         with tempfile.TemporaryDirectory() as trust.folder:
             done, results = front_end(model, None)
     else:
-        front_end(model, None)  # compares with the CPU what is not yet in the store
+        front_end(model, None)  # compares with the CPU what the store does not contain yet
         done, results = front_end(model, None)
     assert done.returncode == 0 and len(results) == 3, done.stderr
     differences = [difference for difference, _ in results]
-    # The last layer of a MobileNet makes steps of its input into many.
+    # The last layer of a MobileNet amplifies differences of its input.
     largest = LARGEST_OF_MOBILENET if model == MOBILENET else LARGEST_DIFFERENCE
     assert max(differences) <= largest, f"{front_end.__name__} {model.name}: {differences}"
     cpu = re.findall(r"^cpu (\w+)$", done.stdout, re.MULTILINE) if front_end == delegate else on_cpu(model)
     assert len(cpu) == 3, cpu
     limits = [max(LARGEST_DIFFERENCE, one) if model == MOBILENET else LARGEST_DIFFERENCE for one in differences]
     allowed = [(limit, {digest, other}) for limit, (_, digest), other in zip(limits, results, cpu)]
-    # Of etnaviv a call is a job; rocket takes several in a call.
+    # On etnaviv a call is a job; rocket takes several in a call.
     return allowed, len(re.findall(r"virtual: submit: job", done.stderr))
 
 
@@ -203,14 +208,14 @@ def error_rows(model):
     rows = [f"{call}:{at}:{error}" for i, call in enumerate(CALLS) for k, at in enumerate(PLACES)
             for error in errors_at(i, k)]
     rows += [f"{call}:{at}:EINTR" for call in CALLS for at in ("1", "3")]
-    if model == models.DIGITS:  # seconds each
+    if model == models.DIGITS:  # these take seconds each
         rows += [f"{call}:*:EINTR" for call in SLOW_WHEN_INTERRUPTED]
     return rows + ["submit:1:hang", "submit:2:hang", "submit:3:hang"]
 
 
 def verify_rows(count):
-    """As many places as the others have, over all that the first load submits; each call with each error at a place that is
-    drawn."""
+    """Returns faults at as many places as the other rows, over all submissions of the first load; each call with each error at a
+    random place."""
     draw = random.Random(1)
     places = sorted({1, 2, 3, count // 4, count // 2, 3 * count // 4, count - 3, count})
     kinds = [*RESETS, *(["drop"] if IS_ROCKET else [])]
@@ -220,11 +225,11 @@ def verify_rows(count):
     rows += [f"submit:{count // 2}-*:ENODEV", f"submit:{count // 3}-*:EIO"]
     return rows + [f"{call}:{at}:{error}" for call in CALLS for error in OF_THE_ENVIRONMENT
                    for at in (draw.choice(["1", "*", str(draw.randint(2, count)), f"{draw.randint(2, count)}-*"]),)
-                   if not (error in ("EINTR", "EAGAIN") and at.endswith("*"))]  # tried again until patience ends
+                   if not (error in ("EINTR", "EAGAIN") and at.endswith("*"))]  # repeated until the time limit
 
 
 def waits(fail):
-    """Whether most of such a run is waiting for a time limit."""
+    """Returns whether such a run mostly waits for a time limit."""
     return fail.endswith((":hang", ":late")) or ":*:EINTR" in fail
 
 
@@ -238,7 +243,7 @@ def cells(models_by_name):
                 assert count > 20, "nothing was compared"
                 yield from ((front_end, name, model, fail, allowed) for fail in verify_rows(count))
                 continue
-            if name == "two_jobs" and CHIP == "a311d":  # fewer TP cores take fewer words
+            if name == "two_jobs" and CHIP == "a311d":  # with fewer TP cores the jobs have fewer words
                 assert count == 1 + 2 * 3, "the model no longer takes two jobs"
             for fail in reset_rows(count) + ([] if RESETS_ONLY else error_rows(model)):
                 yield front_end, name, model, fail, allowed
@@ -266,7 +271,7 @@ def main():
             else:
                 print(f"left out: {MOBILENET} is not there")
         todo = share.of(list(cells(models_by_name))[::ONE_OF])
-        todo.sort(key=lambda cell: not waits(cell[3]))  # the others run meanwhile
+        todo.sort(key=lambda cell: not waits(cell[3]))  # start the waiting ones first: the others run meanwhile
         with ThreadPoolExecutor(8) as pool:
             outcomes = list(pool.map(lambda cell: (verified if VERIFY else outcome)(cell[0], *cell[2:]), todo))
         results = [(front_end.__name__, name, fail, kind, text)

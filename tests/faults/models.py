@@ -1,6 +1,6 @@
 """Small models for the fault matrix, written as JSON of the TFLite schema and packed by flatc.
 
-Each is a way in which a lost job could go unnoticed. All take one int8 picture.
+In each, a lost job could go unnoticed in another way. All have one int8 picture as input.
 """
 import json
 import random
@@ -79,7 +79,7 @@ def two_outputs(model):
 
 
 def make(folder, flatc):
-    """{name: file} of all models there are, the smallest last."""
+    """Returns {name: file} of all models, the smallest last."""
     models = {}
     for build in (two_jobs, reshape, concatenation, two_outputs):
         model = Model()

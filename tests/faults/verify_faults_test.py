@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What happens while a device is compared with the CPU: a table of chips x faults, on a chip as assumed and on one that differs. The
-results are those of the NPU or the CPU, or there is an error; whatever happened, the trust store says nothing that it does
-not say without a fault, and the next load is right. Each row begins with an empty store.
+"""Injects faults while a device is compared with the CPU: a table of chips x faults, on a chip as assumed and on one that differs.
+The results equal the NPU's or the CPU's, or there is an error. After any fault, the trust store contains no entry that it would
+not have without the fault, and the next load is right. Each row begins with an empty store.
 
 usage: verify_faults_test.py SKILLET C_LIBRARY [--some]       --some: few cells
 """
@@ -26,13 +26,13 @@ SOME = "--some" in sys.argv
 sys.argv = [one for one in sys.argv if one != "--some"]
 MODEL = str(ROOT / "models/digits.tflite")
 SECONDS = 120 * int(os.environ.get("SLOW_BUILD", 1))
-# Of each kernel driver; a quirk that the model meets.
+# For each kernel driver, a quirk that the model triggers.
 CHIPS = {"a311d": "wide_last_patch", "imx8mp": "large_filters_hang", "rk3588": "sum_of_16_bits", "rk3576": "second_bytes_ignored",
          "imx93": "sums_end_at_32_bits"}
 ETNAVIV = ("open", "mmap", "version", "get_param", "gem_new", "gem_info", "gem_cpu_prep", "gem_close", "submit", "wait_fence")
 ETHOSU = ("open", "mmap", "version", "dev_query", "bo_create", "bo_wait", "bo_mmap_offset", "cmdstream_bo_create", "gem_close", "submit")
 ROCKET = ("open", "mmap", "version", "create_bo", "prep_bo", "fini_bo", "gem_close", "submit")
-# What becomes of a store that is whole: file and text. Each is ignored, and that is said.
+# Changes to a complete store, given its file and text. Each store is then ignored, with a message.
 STORES = {
     "forged": lambda file, text: (file.write_text(text.replace('"refuted"', '"confirmed"')), file.chmod(0o666)),
     "truncated": lambda file, text: file.write_text(text[:len(text) // 2]),
@@ -41,7 +41,7 @@ STORES = {
     "no text": lambda file, text: file.write_bytes(os.urandom(4096)),
     "a folder": lambda file, text: (file.unlink(), file.mkdir()),
 }
-# Loads in a thread, and forks meanwhile; the child loads by itself. Prints the bytes of both, of a later load, and the CPU's.
+# Loads in a thread, and forks meanwhile; the child loads too. Prints the bytes of both, of a later load, and the CPU's.
 FORKS = """
 import ctypes, os, sys, threading, time
 c = ctypes.CDLL(sys.argv[1])
@@ -70,7 +70,7 @@ print("parent", said[0].decode(), "status", code, "later", said[1].decode(), "cp
 
 
 class Store:
-    """What is claimed: (kind, name), confirmed and refuted. A file that cannot be read is a claim, too."""
+    """The entries of a store: (kind, name), confirmed and refuted. Raises an exception for a file that cannot be read."""
 
     def __init__(self, folder):
         entries = [one for file in Path(folder).glob("*.json") for one in json.loads(file.read_text())["entries"]]
@@ -95,7 +95,7 @@ class Cell:
         return subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=SECONDS, check=False, **how)
 
     def bytes_of(self, name):
-        """Of all outputs; None: there are none."""
+        """Returns the bytes of all outputs, or None if there are none."""
         files = sorted(one for one in (self.folder / name).rglob("*") if one.is_file())
         return tuple(file.read_bytes() for file in files) or None
 
@@ -103,13 +103,13 @@ class Cell:
         done = self.said(*self.virtual(*options), *self.run_model("plain"))
         return done, self.bytes_of("plain")
 
-    # Each gives a list of (results, what was said); without results it must have said something.
+    # Each returns a list of (results, messages). Without results there must be a message.
     def fails(self, fault):
         done, result = self.result("--fail", fault)
         return [(result, done.stderr)]
 
     def signalled(self, number, after):
-        """A handler of the command ends it in order; the results that it wrote before are whole."""
+        """Sends a signal. The command's handler ends it in order, and the results that it wrote before are complete."""
         process = subprocess.Popen([*self.virtual(), "sh", "-c", 'echo $$ > "$0"; exec "$@"', str(self.folder / "pid"), *self.run_model("signal")],
                                    env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         while not (self.folder / "pid").exists() or not (self.folder / "pid").read_text().strip():
@@ -118,7 +118,7 @@ class Cell:
         try:
             os.kill(int((self.folder / "pid").read_text()), number)
         except ProcessLookupError:
-            pass  # it had ended
+            pass  # it had already ended
         _, stderr = process.communicate(timeout=SECONDS)
         return [(self.bytes_of("signal"), f"code {process.returncode}: {stderr}")]
 
@@ -128,13 +128,13 @@ class Cell:
         return [(self.bytes_of(name), done.stderr) for name in ("first", "second")]
 
     def disk_is_full(self):
-        """Files of this process take so few bytes; buffers of a simulated chip are no files."""
+        """Limits the size of this process's files; a simulated chip's buffers are not files."""
         def few_bytes():
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300))
         done = self.said(*self.run_model("full", f"sim:{self.chip}"), preexec_fn=few_bytes)
         if "SKILLET_SIM_QUIRK" not in self.environment and "cannot be kept" not in done.stderr:
-            return [(None, "")]  # nobody said that the store could not be written
+            return [(None, "")]  # no message that the store could not be written
         return [(self.bytes_of("full"), done.stderr)]
 
     def store_is(self, change):
@@ -157,7 +157,7 @@ class Cell:
 
 
 def table(chip, length):
-    """Name, and what is done with a cell. `length`: seconds of a load without a fault."""
+    """Returns rows of a name and a function that applies the fault to a cell. `length`: seconds of a load without a fault."""
     draw = random.Random(chip)
     calls = ROCKET if chip.startswith("rk") else ETHOSU if chip == "imx93" else ETNAVIV
     unit = "job" if chip.startswith("rk") else "submit"
@@ -192,7 +192,7 @@ class Faults(unittest.TestCase):
 
     @staticmethod
     def cell(chip, quirk, row, fine, known):
-        """Empty, or what is wrong."""
+        """Returns what is wrong; empty: nothing."""
         name, act = row
         with tempfile.TemporaryDirectory() as folder:
             cell = Cell(chip, quirk, folder)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""What two revisions of the compiler send to a device, compared (./x streams REV).
+"""Compares what two revisions of the compiler send to a device (./x streams REV).
 
 usage: streams.py OLD_PROGRAM NEW_PROGRAM [--as NEW=OLD]... [--verbose]
 
-Each program is a skillet_streams: it compiles the models of its own standard input and prints what the device would
-see. Models: those of ../shared where that is there, and the project's own. Exit code: 0 no program differs, 1 some do,
+Each program is a skillet_streams: it compiles the models named on its standard input and prints what the device would
+receive. Models: those of ../shared if that exists, and the project's own. Exit code: 0 no program differs, 1 some do,
 2 trouble.
 """
 import argparse
@@ -31,7 +31,7 @@ def model_list():
 
 
 def dump(program, models):
-    """{(model, chip, tuning, part): what the device sees}"""
+    """Returns {(model, chip, tuning, part): the data that the device receives}."""
     with tempfile.TemporaryFile("w+") as out:
         subprocess.run([program], input=models, stdout=out, text=True, check=True)
         out.seek(0)
@@ -39,7 +39,7 @@ def dump(program, models):
         for row in map(json.loads, out):
             key = tuple(row.pop(name, None) for name in ("model", "chip", "tuning", "part"))
             rows[key] = row | row.pop("program", {})
-            rows[key]["error"] = "error" in row  # the words may change
+            rows[key]["error"] = "error" in row  # the text may change
         return rows
 
 
@@ -55,7 +55,7 @@ def hex_difference(old, new):
 
 
 def differences(old, new, where, constants):
-    """Lines that say where two values differ. CONSTANTS: of both sides, to look inside those that are named."""
+    """Yields lines that show where two values differ. CONSTANTS: of both sides, compared inside if they are named."""
     if old == new:
         return
     if isinstance(old, dict) and isinstance(new, dict):
@@ -115,7 +115,7 @@ def report(old, new, verbose):
 
 
 def rename_tunings(rows, pairs):
-    """Rows of the tunings OLD of PAIRS "NEW=OLD" under the name NEW; other rows as they are."""
+    """Returns ROWS with the tunings OLD of PAIRS "NEW=OLD" renamed to NEW; other rows unchanged."""
     news = {}
     for new, old in (pair.split("=", 1) for pair in pairs):
         news.setdefault(old, []).append(new)

@@ -1,4 +1,4 @@
-"""As much of a host as the pages use: loads a delegate through its real entry point, with its options, and reads models."""
+"""A minimal fake host for the pages: loads a delegate through its real entry point, with its options, and reads models."""
 import ctypes
 from pathlib import Path
 
