@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""tflite_abi.h against the real headers of TFLite 2.9: every field that we touch is where theirs is.
+"""Compares tflite_abi.h with the real headers of TFLite 2.9: the fields that Skillet uses must have the same offsets.
 
-usage: abi_test.py COMPILER [BUILD_DIR]     Exit code 77: the headers are not to be had. Sizes may only have grown.
+usage: abi_test.py COMPILER [BUILD_DIR]     Exit code 77: the headers cannot be obtained. Sizes may only have grown.
 """
 import subprocess
 import sys

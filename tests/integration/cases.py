@@ -1,6 +1,6 @@
-"""The cases, run one a process: cases.py CASE HOST DELEGATE DEVICE [MODEL]; prints one JSON object as its last line.
+"""The cases, one a process: cases.py CASE HOST DELEGATE DEVICE [MODEL]. Prints one JSON object as its last line.
 
-A case that fails raises; what it prints then is the failure.
+A failing case raises an exception, whose text is the failure.
 """
 import json
 import multiprocessing
@@ -18,12 +18,12 @@ import profiler
 
 ROOT = Path(__file__).resolve().parents[2]
 DIGITS = ROOT / "models/digits.tflite"
-CONVOLUTION = ROOT / "tests/models/conv3x3_s2_u8.tflite"  # 3x3, stride 2, nothing in it depends on the image's size
+CONVOLUTION = ROOT / "tests/models/conv3x3_s2_u8.tflite"  # 3x3, stride 2, independent of the image's size
 SHARED = ROOT.parent / "shared/models"
 
 
 def read_bmp(path):
-    """24-bit pixels, height x width x RGB."""
+    """Returns the pixels of a 24-bit picture, height x width x RGB."""
     data = path.read_bytes()
     start, = np.frombuffer(data, "<u4", 1, 10)
     width, height = np.frombuffer(data, "<i4", 2, 18)
@@ -39,7 +39,7 @@ def picture_for(model):
 
 
 def example_inputs(model, wanted):
-    """A picture where the model takes one and there is one; else the same random numbers each time."""
+    """Returns a picture if the model takes one and one exists, else random numbers that are the same each time."""
     random = np.random.default_rng(1)
     values = []
     for shape, dtype in wanted:
@@ -68,7 +68,7 @@ class Case:
         self.host, self.path, self.device, self.model = host, path, device, model
 
     def delegate(self, **options):
-        # By default small models are left to the CPU, which is predicted to be faster.
+        # The default partition leaves small models to the CPU, which is predicted to be faster.
         return hosts.load_delegate(self.host, self.path, {"device": self.device, "partition": "work", **options})
 
     def pair(self, model, **options):
@@ -77,30 +77,31 @@ class Case:
     # ---- cases ----
 
     def model_case(self):
-        """Outputs with the delegate against those of the same runtime without it."""
+        """Compares the outputs with the delegate to those of the same runtime without it."""
         ours, theirs = self.pair(self.model, min_macs_per_byte=0)
         inputs = example_inputs(self.model, ours.inputs())
         got, want = ours.run(inputs), theirs.run(inputs)
         assert all(np.array_equal(a, b) for a, b in zip(got, ours.run(inputs))), "a second run gives other results"
-        # Key points are y, x and a score, which has 15 steps only and is no measure.
+        # Key points are y, x and a score, which has only 15 steps and is not compared.
         cut = (lambda arrays: [a[..., :2] for a in arrays]) if "movenet" in self.model.name else list
         return {**differences(cut(got), cut(want)), **self.compare_with_skillet(inputs, got)}
 
     def compare_with_skillet(self, inputs, got):
-        """Bit for bit what Skillet computes by itself. TFLite 2.9 has no reference kernels for the rest."""
+        """Checks that the bits equal Skillet's own.
+        TFLite 2.9 is left out, since it has no reference kernels for the other operations."""
         library = os.environ.get("SKILLET_C_LIBRARY")
         if not library or self.host == "tflite2.9":
             return {}
         try:
             own = hosts.SkilletRunner(library, self.model, self.device).run(inputs, got)
         except RuntimeError as error:
-            if "no CPU kernel" in str(error):  # only the host has one
+            if "no CPU kernel" in str(error):  # only the host has a kernel
                 return {"note": f"({error})"}
             raise
         return {"own": all(np.array_equal(a, b) for a, b in zip(got, own))}
 
     def default_kernels(self):
-        """Beside the runtime's own delegate (XNNPACK), which takes what we leave."""
+        """Runs beside the runtime's own delegate (XNNPACK), which takes the other operations."""
         ours = hosts.runner(self.host, DIGITS, self.delegate(), reference=False)
         theirs = hosts.runner(self.host, DIGITS)
         inputs = example_inputs(DIGITS, ours.inputs())
@@ -120,14 +121,14 @@ class Case:
         return worst
 
     def batches(self):
-        """Networks of Keras, whose shapes hang on a batch that is not known: any batch, again and again."""
+        """Runs Keras networks, whose shapes depend on an unknown batch size, with several sizes."""
         worst, left_out = 0.0, []
         for model in sorted((ROOT / "tests/models/keras").glob("*.tflite")):
             try:
                 theirs = hosts.runner(self.host, model, reference=None)
                 (shape, _), = theirs.inputs()
                 theirs.resize(0, (2, *shape[1:]))
-            except (RuntimeError, ValueError):  # the model is newer than the host, or for one image
+            except (RuntimeError, ValueError):  # the model is newer than the host, or for one image only
                 left_out.append(model.stem)
                 continue
             for partition in ("predicted", "all"):
@@ -139,16 +140,16 @@ class Case:
                     got, want = ours.run(inputs), theirs.run(inputs)
                     for one, other in zip(got, want):
                         assert one.shape == other.shape, f"{model.stem}, {batch} images: {one.shape} is not {other.shape}"
-                    if model.stem == "keypoints_u8":  # the first output is where the largest values are: one step moves it anywhere
+                    if model.stem == "keypoints_u8":  # the first output is the position of the largest values: one step can move it anywhere
                         got, want = got[1:], want[1:]
-                    if (self.host, model.stem) != ("tflite2.9", "dense_i8"):  # it knows no FULLY_CONNECTED per channel
+                    if (self.host, model.stem) != ("tflite2.9", "dense_i8"):  # TFLite 2.9 has no FULLY_CONNECTED per channel
                         worst = max(worst, differences(got, want)["max"])
-        assert worst <= 4, f"difference {worst}"  # of networks, not layers
+        assert worst <= 4, f"difference {worst}"  # for whole networks
         assert left_out in ([], ["gelu_i8"]), left_out
         return {"max": 0, "note": f"differences up to {worst:.0f}; one image only: {', '.join(left_out)}"}
 
     def threads(self):
-        """Two interpreters with a delegate each, and two that share one, at once."""
+        """Runs four interpreters at once: two with a delegate each, and two that share one."""
         _, theirs = self.pair(DIGITS)
         inputs = example_inputs(DIGITS, theirs.inputs())
         want, shared, wrong = theirs.run(inputs), self.delegate(), []
@@ -159,7 +160,7 @@ class Case:
                 for _ in range(20):
                     if differences(one.run(inputs), want)["max"] != 0:
                         wrong.append("other results")
-            except Exception as error:  # an exception of a thread is otherwise only printed
+            except Exception as error:  # otherwise an exception of a thread is only printed
                 wrong.append(str(error))
 
         threads = [threading.Thread(target=work, args=(d,)) for d in (shared, shared, self.delegate(), self.delegate())]
@@ -171,7 +172,7 @@ class Case:
         return {"max": 0.0}
 
     def two(self):
-        """What one delegate leaves a second one takes, also what reads what the first makes."""
+        """A second delegate takes what the first one leaves, including operations that read the first one's outputs."""
         if self.host == "tflite2.9":
             return {"max": 0.0, "note": "(takes one)"}
         module = hosts.python_module(self.host)
@@ -184,7 +185,7 @@ class Case:
         return {"max": 0.0, "note": f"{parts} parts"}
 
     def processes(self):
-        """Four at once, with one cache."""
+        """Runs four processes at once, with one cache."""
         with tempfile.TemporaryDirectory() as folder:
             context = multiprocessing.get_context("spawn")
             with context.Pool(4) as pool:
@@ -194,13 +195,14 @@ class Case:
         return {"max": max(results)}
 
     def reload(self):
-        """Interpreters made and dropped: memory must not grow. ENDURANCE=10000: so many instead of 300."""
+        """Makes and drops interpreters: memory must not grow. ENDURANCE=10000 sets their number (300)."""
         inputs = example_inputs(DIGITS, hosts.runner(self.host, DIGITS).inputs())
         return self.growth(int(os.environ.get("ENDURANCE", 300)), lambda: hosts.runner(
             self.host, DIGITS, self.delegate(log="error")).run(inputs))
 
     def invokes(self):
-        """One interpreter for long, on a device that computes nothing where there is one. ENDURANCE=1000000: so often."""
+        """Runs one interpreter many times, on a device that computes nothing if possible.
+        ENDURANCE=1000000 sets the number of runs (3000)."""
         device = self.device.replace("sim:", "null:")
         one = hosts.runner(self.host, DIGITS, hosts.load_delegate(
             self.host, self.path, {"device": device, "partition": "work"}))
@@ -218,7 +220,7 @@ class Case:
         return {"max": 0.0, "note": f"{sizes[-1] - sizes[0]} KiB more after {count - count // 3} of {count}"}
 
     def options(self):
-        """Errors only where they are asked for, and with their cause."""
+        """Options cause errors only if strict is set, and errors name the cause."""
         hosts.runner(self.host, DIGITS, hosts.load_delegate(self.host, self.path, {"device": "sim:nonesuch", "x": "y"}))
         for wrong, word in (({"device": "sim:nonesuch"}, "nonesuch"), ({"colour": "blue"}, "colour")):
             try:
@@ -236,7 +238,7 @@ class Case:
 
 
     def profile(self):
-        """What the runtime's own profiler is told, with the option and without."""
+        """Checks the events in the runtime's own profiler, with the option and without."""
         if self.host != "litert":
             return {"max": 0.0, "note": "(gives nobody its profiler)"}
         told = {}

@@ -20,7 +20,7 @@ import share
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared/models"
 CHIPS = ["a311d", "imx8mp", "rk3588", "rk3576"]
-# Reads a case as JSON a line, and loads each in a child: what the runtime's import takes is paid once.
+# Reads a case as JSON a line, and loads each in a child process, so that the runtime is imported once.
 LOAD = """
 import json, os, sys
 from ai_edge_litert.interpreter import Interpreter, OpResolverType, load_delegate
@@ -48,7 +48,7 @@ class Host:
         self.said = tempfile.NamedTemporaryFile(mode="r")
 
     def load(self, model, chip, preserve=False, unproven=True):
-        """What it says, by default or without what is unproven."""
+        """Returns the messages of a load, with or without unproven operations."""
         case = {"model": str(model), "device": f"sim:{chip}", "preserve": preserve, "said": self.said.name,
                 "environment": {} if unproven else {"SKILLET_UNPROVEN": "refuse"}}
         print(json.dumps(case), file=self.process.stdin, flush=True)
@@ -68,7 +68,7 @@ def models(only):
 
 
 def compare(args, host, model, unproven):
-    """Rows of (chip, what check says, what the delegate does) that differ."""
+    """Returns rows of (chip, result of check, result of the delegate) that differ."""
     done = subprocess.run([args.skillet, "check", model, "--delegate", "--json", *["--unproven", "refuse"] * (not unproven)],
                           capture_output=True, text=True, check=True)
     checked = {one["chip"]: one for one in json.loads(done.stdout)["chips"]}
@@ -76,7 +76,7 @@ def compare(args, host, model, unproven):
     for chip in CHIPS:
         said = host.load(model, chip, unproven=unproven)
         claimed = re.search(r"(\d+) of \d+ ops claimed, (\d+) partitions", said)
-        # Claimed, but for our CPU kernels, is not refused.
+        # Operations that the delegate claims for Skillet's CPU kernels are not refused.
         refused = {int(op) for op, why in re.findall(r"^skillet: info: op (\d+) [A-Z](.*)$", said, re.MULTILINE) if not why.endswith("CPU kernels compute it")}
         ours = {op for op, why in enumerate(checked[chip]["why"]) if "skillet's CPU kernels" in why}
         want = checked[chip]["npu_ops"] + checked[chip]["folded_ops"] + len(ours), checked[chip]["npu_parts"]
@@ -88,8 +88,8 @@ def compare(args, host, model, unproven):
 
 
 def wrong_reasons(host):
-    """Where debuggers keep all tensors each operation is a partition, which knows less than the network: no operation of
-    which the driver has a program is refused for having none."""
+    """Returns wrong reasons of refusals. If debuggers keep all tensors, each operation is a partition, about which less is known than
+    about the network: no operation with a program may be refused for lack of one."""
     wrong = []
     for model in share.of(sorted((ROOT / "tests/models/keras").glob("*.tflite"))):
         for chip in CHIPS:

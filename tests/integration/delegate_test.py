@@ -21,9 +21,9 @@ ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared/models"
 CASES = ["default_kernels", "resize", "batches", "threads", "two", "processes", "reload", "invokes", "options", "profile"]
 # Differences allowed against the runtime's own kernels, in units of the output (max, mean). The NPU rounds each
-# requantization otherwise than TensorFlow Lite (docs/delegate.md): one layer is off by 1 at most, a network by a few
-# here and there, of which a softmax makes more. MoveNet's outputs are places as shares of the image. Skillet without TensorFlow Lite must give the
-# same bits.
+# requantization differently from TensorFlow Lite (docs/delegate.md): one layer differs by at most 1, a network by a few
+# in some places, which a softmax amplifies. MoveNet's outputs are positions as shares of the image. Skillet without TensorFlow Lite must give
+# the same bits.
 ONE_LAYER, NETWORK, MOVENET = (1, 0.1), (32, 0.25), (0.05, 0.02)
 
 
@@ -115,7 +115,7 @@ def main():
     for name in [n for n in os.environ if n.startswith("SKILLET_")]:
         del os.environ[name]
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
-    os.environ["SKILLET_PARTITION"] = "all"  # of Skillet without a host; delegates are told their own
+    os.environ["SKILLET_PARTITION"] = "all"  # for Skillet without a host; delegates get it as an option
     if args.library:
         os.environ["SKILLET_C_LIBRARY"] = str(args.library.resolve())
     python = environment.python_with_runtimes(args.build / "venv")
@@ -123,7 +123,7 @@ def main():
         print("integration: skipped, the package index is not reachable")
         return 77
     if args.wrapper and subprocess.run([*args.wrapper, "true"], check=False).returncode == 77:
-        return 77  # what the wrapper needs is not here; it has said so
+        return 77  # a requirement of the wrapper is missing, as it has printed
     hosts = ["litert", "tflite-runtime"]
     if library := environment.tflite_2_9(args.build / "npm"):
         os.environ["TFLITE_2_9"] = str(library)

@@ -1,6 +1,6 @@
-"""What the tests need from outside: virtual environments, of which one has TensorFlow Lite runtimes, and TFLite 2.9 from npm.
+"""Sets up external requirements of the tests: virtual environments, one with TensorFlow Lite runtimes, and TFLite 2.9 from npm.
 
-Everything goes under build/, once; later runs need no network. Functions return None, after a line, when they cannot.
+Everything is stored under build/, once; later runs need no network. Functions that fail print a line and return None.
 """
 import contextlib
 import fcntl
@@ -15,14 +15,14 @@ from pathlib import Path
 NUMPY = "numpy<2"  # what tflite-runtime was built with
 PACKAGES = ["ai-edge-litert", "tflite-runtime==2.14.0"]
 OF_PYTHON_TESTS = ["numpy", "mypy", "kcidb-io"]  # of build/python-venv
-# The only places where these are packaged for Linux: a TFLite of 2022 with the C interface; an ONNX Runtime whose C interface is exported.
+# The only packages of these for Linux: a TFLite of 2022 with the C interface; an ONNX Runtime that exports its C interface.
 TFLITE_2_9 = ("tfjs-tflite-node@0.0.2", "cc_deps/linux_{}/libtensorflowlite_c.so", {"x86_64": "amd64", "aarch64": "arm64"})
 ONNXRUNTIME_1_22 = ("onnxruntime-node@1.22.0", "bin/napi-v6/linux/{}/libonnxruntime.so.1", {"x86_64": "x64", "aarch64": "arm64"})
 
 
 @contextlib.contextmanager
 def made_once(folder):
-    """Two tests may want to make FOLDER at once."""
+    """Locks FOLDER, which two tests may want to make at once."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with folder.with_name(folder.name + ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -30,7 +30,8 @@ def made_once(folder):
 
 
 def virtual_environment(folder, groups):
-    """The interpreter of one in FOLDER, and which GROUPS of packages it has: each as a whole, or not at all. None where none can be made."""
+    """Returns the interpreter of a virtual environment in FOLDER, and which GROUPS of packages it has. A group is installed completely or
+    not at all. None: no environment can be made."""
     with made_once(folder):
         return made_environment(folder, groups)
 
@@ -43,7 +44,7 @@ def made_environment(folder, groups):
         print("no virtual environment can be made here (Debian: python3-venv)")
         return None, []
     found = []
-    for group in groups:  # one by one: a Python that one runtime has no wheel for still tests the other one
+    for group in groups:  # separately: if one runtime has no wheel for this Python, the other one is still tested
         command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--retries", "1", "--timeout", "20", *group]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode == 0:
@@ -56,18 +57,18 @@ def made_environment(folder, groups):
 
 
 def python_with_runtimes(folder):
-    """The interpreter of a virtual environment in FOLDER with at least one of the runtimes."""
+    """Returns the interpreter of a virtual environment in FOLDER with at least one of the runtimes."""
     python, found = virtual_environment(folder, [[NUMPY, package] for package in PACKAGES])
     return python if found else None
 
 
 def tflite_2_9(folder):
-    """libtensorflowlite_c.so of TFLite 2.9 for this machine."""
+    """Returns the path of libtensorflowlite_c.so of TFLite 2.9 for this machine."""
     return npm_library(folder, *TFLITE_2_9)
 
 
 def npm_library(folder, package, place, machines):
-    """The library at PLACE of an npm package, for this machine; the headers of the package are there too."""
+    """Returns the path of the library at PLACE of an npm package, for this machine. The package's headers are there too."""
     with made_once(folder):
         return downloaded(folder, package, place, machines)
 
@@ -96,8 +97,10 @@ def machine_name():
 
 
 def start_inside(file, library, source, venv, command=None):
-    """A test of the Python package again, with warnings as errors, --inside and SOURCE as its words: in VENV, with what the tests want, or in
-    this Python where nothing can be installed. COMMAND: its folder comes first in PATH."""
+    """Restarts a test of the Python package with warnings as errors and the arguments --inside and SOURCE.
+
+    It runs in VENV, with the tests' packages, or in this Python if nothing can be installed. COMMAND: its folder becomes the first in
+    PATH."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("SKILLET_", "PYTHON"))}
     environment.update(SKILLET_C_LIBRARY=library, PYTHONPATH=str(Path(file).resolve().parent), SKILLET_LOG="error")
     if command is not None:

@@ -17,7 +17,8 @@ import environment
 ROOT = Path(__file__).resolve().parents[2]
 MODEL, DATA = "models/digits.tflite", "models/digits"
 FINE, FAILED, CANNOT_BEGIN = 0, 1, 2
-# A delegate that claims nothing, or what it is told ("take:1,2": and computes nothing), and what is wrong with others. The host's structures: tflite_abi.h.
+# A delegate that claims nothing, claims the given operations but computes nothing ("take:1,2"), or fails in other ways. The host's structures:
+# tflite_abi.h.
 SOURCE = r"""
 #include "frontend/tflite_delegate/tflite_abi.h"
 #include <cstdio>
@@ -87,11 +88,11 @@ class Against(unittest.TestCase):
         self.assertEqual((code, err), (FINE, ""))
         self.assertEqual((report["pictures"], report["same_class"]), (10, 10))
         self.assertEqual((report["against_claimed"], report["against_npu_ops"], report["against_cpu_ops"]), ([], 0, 14))
-        self.assertGreater(report["cosine"], 0.999)  # its kernels may round otherwise than those for reference
+        self.assertGreater(report["cosine"], 0.999)  # its kernels may round differently from the reference kernels
         self.assertLess(report["cosine"] - self.eval("--against", DUMMY)[1]["cosine"], 0.01)
 
     def test_what_the_other_one_took_is_told(self):
-        """Each subset that it takes, by its numbers in the model, in one part or several; nothing is a failure where an NPU is required."""
+        """Each subset of operations that it claims is reported, in one part or several. Claiming nothing is a failure if an NPU is required."""
         for what, claimed, words in [("take:3", [3], "1 of the 14 operations (3)"), ("take:1,2,3,7,12", [1, 2, 3, 7, 12], "5 of the 14 operations (1-3, 7, 12)"),
                                      ("take:13", [13], "1 of the 14 operations (13)")]:
             with self.subTest(what=what):

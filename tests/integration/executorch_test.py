@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""ExecuTorch with Skillet's back end: its C++ half in the published runtime; with PyTorch, networks from PT2E to a run of the .pte file.
+"""Tests ExecuTorch with Skillet's back end: its C++ half in the published runtime; with PyTorch, networks from PT2E to a run of the .pte file.
 
 usage: executorch_test.py C_LIBRARY COMMAND [--with-torch] [--case REGEX]
 
@@ -20,7 +20,7 @@ from run_cases import parser_of_cases, run_cases  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 ONNX = ROOT / "tests/models/onnx"
-RUNTIME = ["executorch==1.5.1"]  # without what it depends on: the runtime needs nothing of that
+RUNTIME = ["executorch==1.5.1"]  # without dependencies, which the runtime does not need
 TORCH = ["torch==2.13.0", "torchao==0.18.0", "numpy", "flatbuffers", "ruamel.yaml", "pyyaml", "tabulate", "parameterized", "expecttest", "hypothesis",
          "pandas", "sympy", "packaging", "py-cpuinfo"]
 DEVICES = ["sim:a311d", "sim:imx8mp", "sim:rk3588", "sim:imx93", "cpu"]
@@ -33,7 +33,7 @@ def run(*command, code=0, **settings):
 
 
 def built(folder):
-    """The back end, and a program that calls it as the runtime does."""
+    """Builds the back end, and a program that calls it as the runtime does."""
     backend, calls = folder / "libskillet_executorch.so", folder / "calls"
     native.build_backend(backend)
     theirs = native.executorch_folder() / "lib"
@@ -43,10 +43,10 @@ def built(folder):
 
 
 def case_calls(folder):
-    """A compiled model: as the command runs it, on each device; another one, a damaged one, a tensor of another size: a sentence."""
+    """Runs a compiled model on each device as the command does. Other, damaged and wrongly sized inputs give a sentence of error."""
     backend, calls = built(folder)
     here = f"import os; os.chdir({str(folder)!r}); from skillet.executorch import load_backend; load_backend({backend.name!r})"
-    run(sys.executable, "-c", here)  # as the page says it
+    run(sys.executable, "-c", here)  # as in the documentation
     for call, settings, sentence in ((f"load_backend({ARGS.library!r})", {}, "is not Skillet's back end for ExecuTorch"),
                                      ("load_backend('nothing.so')", {}, "the back end is not loaded: "),
                                      ("load_backend()", {"CXX": "no-compiler"}, "there is no compiler 'no-compiler'")):
@@ -81,7 +81,7 @@ def case_calls(folder):
 
 
 def case_faults(folder):
-    """A board's kernel driver fails: the CPU answers, or there is an error."""
+    """Makes a board's kernel driver fail: the CPU answers, or there is an error."""
     backend, calls = built(folder)
     part, picture, output = folder / "part", folder / "in.bin", folder / "out.bin"
     run(ARGS.skillet, "compile", ONNX / "mobilenet.onnx", "--device", ",".join(fault_rows.CALLS), "--partition", "all", "-o", part)
@@ -103,7 +103,7 @@ def case_faults(folder):
 # ---- with PyTorch ----------------------------------------------------------------------------------------------
 
 def network():
-    """MobileNet-like: inverted residuals, a mean, a dense layer; a float softmax, which stays with ExecuTorch."""
+    """Returns a network like MobileNet: inverted residuals, a mean, a dense layer; a float softmax, which stays with ExecuTorch."""
     nn = torch.nn
 
     class Block(nn.Module):
@@ -145,7 +145,7 @@ def lowered(program, devices, options=("--partition", "all")):
 
 
 def operations():
-    """A network of each operation that has a form."""
+    """Returns a network for each operation that can be converted."""
     nn, f = torch.nn, torch.nn.functional
 
     class Of(nn.Module):
@@ -157,7 +157,7 @@ def operations():
             return self.function(x, *self.layers)
 
     def steps(x, scale, zero):
-        """As a quantizer writes it, of operations that XNNPACKQuantizer leaves."""
+        """Quantizes and dequantizes x, for operations that XNNPACKQuantizer does not quantize."""
         ends = (scale, zero, 0, 255, torch.uint8)
         return torch.ops.quantized_decomposed.dequantize_per_tensor(torch.ops.quantized_decomposed.quantize_per_tensor(x, *ends), *ends)
 
@@ -182,14 +182,14 @@ def operations():
 
 
 def run_here(pte, example, device):
-    """By the runtime of the wheel."""
+    """Runs the program in the wheel's runtime."""
     from executorch.runtime import Runtime
     os.environ.update(SKILLET_DEVICE=device, SKILLET_PARTITION="all")
     return Runtime.get().load_program(pte).load_method("forward").execute(list(example))[0]
 
 
 def steps_off(program, example, got):
-    """How far from what PyTorch computes of the quantized network, in steps of the output."""
+    """Returns the differences from PyTorch's result for the quantized network, in steps of the output."""
     step = float(next(node.args[1] for node in reversed(program.graph.nodes) if "dequantize_per_tensor" in str(node.target)))
     return np.round((got - program.module()(*example)).abs().detach().numpy() / step)
 
@@ -206,11 +206,11 @@ def case_torch_operations(_):
         for device in ("cpu", "sim:a311d", "sim:rk3588"):
             off = steps_off(program, example, run_here(pte, example, device))
             print(f"{name}, {device}: at most {int(off.max())} steps off, {int((off != 0).sum())} of {off.size}")
-            assert off.max() <= (2 if name == "pools" else 1), (name, device)  # an average, and what joins it with others
+            assert off.max() <= (2 if name == "pools" else 1), (name, device)  # an average, and the concatenation after it
 
 
 def case_torch_refused(folder):
-    """What a chip does not take stays with ExecuTorch's own kernels, or is for the chips that take it; what is asked for wrongly is an error."""
+    """Operations that a chip refuses stay with ExecuTorch's kernels, or are compiled for other chips; wrong arguments are errors."""
     if torch is None:
         return
     import executorch.exir  # noqa: F401, PLC0415  it registers them
@@ -243,7 +243,7 @@ def case_torch_refused(folder):
 
 
 def case_torch_weights_that_no_chip_takes(_):
-    """What would become several operations is divided before parts are formed: it stays with ExecuTorch all the same."""
+    """Operations that would become several are decomposed before parts are formed. If no chip takes them, they still stay with ExecuTorch."""
     if torch is None:
         return
     options, reason = ["--partition", "all", "--unproven", "refuse"], "takes no operation of this part with --unproven refuse"
@@ -254,7 +254,7 @@ def case_torch_weights_that_no_chip_takes(_):
     assert not pte and "addmm" in str(kinds) and left[0].startswith("linear (aten.linear): a311d " + reason), (left, kinds)
     pte, left, kinds = lowered(program, "a311d,rk3588", ["--partition", "all"])
     assert pte and not left and kinds == ["executorch_call_delegate"], (left, kinds)
-    # Fast or slow, ExecuTorch has no kernel for it in one piece.
+    # ExecuTorch has no kernel for it in one piece, so it goes to the NPU even if slow.
     program = quantized(net, example, per_channel=False)
     for some in ([], ["--partition", "all"]):
         pte, left, kinds = lowered(program, "a311d", some)
@@ -283,7 +283,7 @@ def case_torch_partitioners_see_real_weights(_):
 
 
 def case_torch(folder):
-    """PT2E to .pte to the wheel's runtime, beside what PyTorch computes of the quantized network itself."""
+    """Runs a network from PT2E over .pte in the wheel's runtime, and compares with PyTorch's result for the quantized network."""
     if torch is None:
         print("executorch: networks are left out, there is no PyTorch here (5 GB): executorch_test.py --with-torch")
         return
@@ -298,16 +298,16 @@ def case_torch(folder):
             off, alike = steps_off(program, example, got), float(np.corrcoef(got.detach().ravel(), want.detach().ravel())[0, 1])
             print(f"{'per channel' if per_channel else 'per tensor'}, {device}: {len(pte)} bytes, at most {int(off.max())} steps off, "
                   f"{int((off != 0).sum())} of {off.size}, correlation {alike:.5f}")
-            # ONNX Runtime is 3 off with the same part as a file. One scale a job, and a scale per channel: channels share.
+            # ONNX Runtime differs by 3 with the same part as a file. On chips with one scale a job, scales per channel are approximated.
             assert off.max() <= (12 if per_channel and device in ("sim:a311d", "sim:imx8mp") else 6) and alike > 0.997, device
-    # An operation in real numbers stays, with its reason, and the rest is in parts around it.
+    # An operation in real numbers stays, with its reason, between parts.
     net = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3), torch.nn.Softplus(), torch.nn.Conv2d(8, 8, 3)).eval()
     pte, left, kinds = lowered(quantized(net, example, per_channel=False), "a311d")
     assert left and "executorch_call_delegate" in kinds, (left, kinds)
     (folder / "network.pte").write_bytes(pte)
     parts = json.loads(run(ARGS.skillet, "inspect", folder / "network.pte", "--json"))["models"]
     assert [sorted({program["chip"] for program in one["programs"]}) for one in parts] == [["a311d"]] * kinds.count("executorch_call_delegate"), parts
-    # One byte of the part in the file is another: refused, with a sentence.
+    # A changed byte of the part in the file is refused with a sentence.
     at = pte.index(b"SKILMODL") + 2000
     damaged = folder / "damaged.pte"
     damaged.write_bytes(pte[:at] + bytes([pte[at] ^ 1]) + pte[at + 1:])
@@ -317,7 +317,7 @@ def case_torch(folder):
 
 
 def case_torch_elsewhere(folder):
-    """A part for one chip, on others: compiled again, with a sentence, and right; and several threads, each with a method of its own."""
+    """A part for one chip is compiled again on others, with a sentence, and is right. Several threads each load the method."""
     if torch is None:
         return
     example = (torch.randn(1, 3, 48, 48),)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The plug-in as a file: what it exports and needs, and that it can be loaded and unloaded without a trace. Of each
-library: that it installs no handlers of signals, of fork() or of the end of its host.
+"""Checks the plug-in as a file: its exports and dependencies, and that it can be loaded and unloaded without a trace. Checks that each
+library installs no handlers of signals, of fork() or of the end of its host.
 
-Of each file: that it runs with glibc 2.28.
+Checks that each file runs with glibc 2.28.
 
 usage: exports_test.py DELEGATE LIBRARY... -- FILE...
 """
@@ -22,7 +22,7 @@ EXPORTS = {"libskillet.so": {"tflite_plugin_create_delegate", "tflite_plugin_des
                "LiteRtCompilerPluginRegisterAllTransformations", "LiteRtGetCompilerPluginSDKVersion", "LiteRtCompilerPluginCheckCompilerCompatibility",
                "LiteRtCompilerPluginQueryInterface", "LiteRtDispatchGetApi", "LiteRtDispatchQueryInterface"}}
 NEEDED = re.compile(r"(libc\.so\.6|libm\.so\.6|ld-linux.*\.so\.\d|libpthread\.so\.0|libdl\.so\.2)$")
-# Destructors of static objects (__cxa_atexit) are none: they go with the library.
+# Destructors of static objects (__cxa_atexit) do not count: they run when the library is unloaded.
 HANDLERS = re.compile(r"(__)?(rt_|lib)?sig(action|nal|vec|set|altstack)|bsd_signal|__?sysv_signal|signalfd|(__register|pthread)_atfork|"
                       r"(at|at_quick_|on_)exit")
 LOADS = 1000
@@ -36,7 +36,7 @@ def output(*command):
 def check_symbols(path):
     defined = {line.split()[-1].split("@")[0] for line in output("nm", "-D", "--defined-only", path).splitlines()}
     assert defined == EXPORTS[Path(path).name], f"{path} exports {sorted(defined)}"
-    # Weak ones (w) may stay unresolved; libzstd has hooks for tracing.
+    # Weak symbols (w) may stay unresolved; libzstd has hooks for tracing.
     imported = [line.split()[-1] for line in output("nm", "-D", "--undefined-only", path).splitlines() if " U " in line]
     for name in imported:
         assert not re.match(r"TfLite|_ZN6tflite|_ZN3fmt|_ZNS?t|ZSTD|XXH|__cxa_thread_atexit", name), f"imports {name}"
@@ -54,7 +54,7 @@ def check_file(path):
     needed = re.findall(r"NEEDED.*\[(.*)\]", output("readelf", "-dW", path))
     assert all(NEEDED.match(name) for name in needed), f"needs {needed}"
     assert "NODELETE" not in output("readelf", "-dW", path), "cannot be unloaded"
-    # A unique symbol keeps the library in the process for ever.
+    # A unique symbol prevents the library from being unloaded.
     assert "UNIQUE" not in output("readelf", "--dyn-syms", "-W", path), "has unique symbols"
 
 

@@ -1,4 +1,4 @@
-"""Faults of a virtual node, one row each, and what a host has to make of them: the answer is right, or there is an error with a sentence."""
+"""Faults of a virtual node, and the check that a host handles each: the answer is right, or there is an error with a sentence."""
 
 import re
 
@@ -8,7 +8,7 @@ CALLS = {
     "rk3588": ["open", "mmap", "version", "create_bo", "prep_bo", "fini_bo", "gem_close", "submit"],
 }
 NEW_BUFFER = {"a311d": "gem_new", "rk3588": "create_bo"}
-# Each run compares first: so many jobs are there to fail.
+# Each run compares first, which adds jobs that can fail.
 ENVIRONMENT = {"SKILLET_TIMEOUT_MS": "1000", "SKILLET_UNPROVEN": "verify", "SKILLET_TRUST_DIR": ""}
 
 
@@ -16,7 +16,7 @@ ERRORS = ["ENODEV", "EIO", "ENOMEM", "ETIMEDOUT", "EACCES", "EINVAL", "EBUSY", "
 
 
 def rows(chip):
-    """Each call failing always, and from some place on, by errors in turn; a device that goes; no memory; jobs that are lost."""
+    """Returns the faults: each call failing always, and from some place on, with various errors; a lost device; no memory; lost jobs."""
     places = [(call, place) for call in CALLS[chip] for place in ("*", f"{len(call) % 4 + 2}-*")]
     failing = [f"{call}:{place}:EIO" for call, place in places]
     others = [f"{call}:{place}:{ERRORS[i % len(ERRORS)]}" for i, (call, place) in enumerate(places)]
@@ -25,7 +25,7 @@ def rows(chip):
 
 
 def check(host, skillet, chip, run, is_right):
-    """RUN(command that comes before, settings) gives the answer, or None where there was an error, and what was said."""
+    """Checks a host. RUN(command prefix, settings) returns the answer, or None after an error, and the messages."""
     def under(fault):
         return run([str(skillet), "virtual", "--chip", chip, *(["--fail", fault] if fault else []), "--"], ENVIRONMENT)
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""`skillet fix`: the file that it writes, in the published runtimes.
+"""Runs the files that `skillet fix` writes in the published runtimes.
 
 usage: fix_test.py SKILLET DELEGATE [--only REGEX]
 
-Each small model of this repository, and each of ../shared/models: the fixed file loads, keeps names and signatures, and
-gives the same bits as the model, in LiteRT's reference kernels. With weights per channel and --approximate the delegate
-takes what it did not. Exit code 77: nothing could be tested.
+For each small model of this repository, and each of ../shared/models: the fixed file loads, keeps names and signatures, and
+gives the same bits as the model in LiteRT's reference kernels. With weights per channel and --approximate the delegate
+claims operations that it did not claim before. Exit code 77: nothing could be tested.
 """
 import argparse
 import json
@@ -53,7 +53,7 @@ def outputs(runner, values):
 
 
 def same_bits(skillet, model, chip, folder):
-    """How many operations became others; an error says what differs."""
+    """Returns how many operations were rewritten. Raises RuntimeError if names or results differ."""
     import cases
     import hosts
     output = Path(folder) / "fixed.tflite"
@@ -61,7 +61,7 @@ def same_bits(skillet, model, chip, folder):
     try:
         before = hosts.PythonRunner("litert", model)
     except (RuntimeError, ValueError):
-        return rewrites  # LiteRT does not take the model either
+        return rewrites  # LiteRT does not load the model either
     after = hosts.PythonRunner("litert", output)
     if names(before.interpreter) != names(after.interpreter):
         raise RuntimeError(f"{model.name}: other names or signatures")
@@ -69,14 +69,14 @@ def same_bits(skillet, model, chip, folder):
     try:
         expected = outputs(before, values)
     except (RuntimeError, ValueError):
-        return rewrites  # nor these inputs: an index that there is not, the root of a negative number
+        return rewrites  # LiteRT rejects these inputs, such as an index out of range, or the root of a negative number
     if expected != outputs(after, values):
         raise RuntimeError(f"{model.name} for {chip}: other results")
     return rewrites
 
 
 def per_channel(skillet, delegate, folder):
-    """In the published runtime, with the delegate: what it claims of the model and of the fixed one."""
+    """Compares the delegate's claims for the model and the fixed one, in the published runtime."""
     output = Path(folder) / "approximated.tflite"
     report = fix(skillet, PER_CHANNEL, output, "a311d", "--approximate")
     program = ("import sys, hosts, cases; d = hosts.load_delegate('litert', sys.argv[2], {'device': 'sim:a311d', 'log': 'info'})\n"

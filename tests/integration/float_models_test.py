@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""`skillet quantize` of float models, by the published quantizers: what is written runs in LiteRT and ONNX Runtime, and is close to the model.
+"""Tests `skillet quantize` of float models with the published quantizers: the result runs in LiteRT and ONNX Runtime, and is close to the model.
 
 usage: float_models_test.py SKILLET VENV
 
-Exit code 77: the packages cannot be had.
+Exit code 77: the packages cannot be installed.
 """
 import json
 import os
@@ -25,7 +25,7 @@ LEAST_DB = 15
 
 
 def smooth(shape, seed):
-    """Values from -1 to 1 that change slowly."""
+    """Returns values from -1 to 1 that change slowly."""
     draw = np.random.default_rng(seed)
     walk = np.cumsum(draw.normal(size=shape), axis=1 if shape[-1] < shape[1] else -1) + draw.normal(size=(shape[0], *[1] * (len(shape) - 1)))
     return np.sin(walk / 4).astype(np.float32)
@@ -95,7 +95,7 @@ class FloatModels(unittest.TestCase):
         self.assertEqual([one["kind"] for one in check["ops"] if one["kind"] in ("QUANTIZE", "DEQUANTIZE")], ["QUANTIZE", "DEQUANTIZE"])
 
     def test_channels_with_next_to_no_weights(self):
-        """Their biases would not fit into 32 bits."""
+        """The biases of such channels would not fit into 32 bits."""
         from ai_edge_litert import schema_py_generated as schema
         import flatbuffers
         model = schema.ModelT.InitFromPackedBuf(bytearray((MODELS / "hand_recrop.tflite").read_bytes()), 0)
@@ -142,7 +142,7 @@ class FloatModels(unittest.TestCase):
 
         def constant(name, *shape):
             values = draw.normal(size=shape) / np.sqrt(np.prod(shape[1:]) or 1)
-            if name == "w1":  # as a BatchNormalization leaves channels that training has switched off
+            if name == "w1":  # like channels that training has switched off, after BatchNormalization
                 values[0], values[1] = values[0] * 1e-20, 0
             return numpy_helper.from_array(values.astype(np.float32), name)
 
@@ -160,7 +160,7 @@ class FloatModels(unittest.TestCase):
 
     @staticmethod
     def scales(path):
-        """The most that a tensor of an ONNX file has."""
+        """Returns the largest number of scales that a tensor of an ONNX file has."""
         import onnx
         graph = onnx.load(path).graph
         values = {one.name: onnx.numpy_helper.to_array(one) for one in graph.initializer}
@@ -178,7 +178,7 @@ class FloatModels(unittest.TestCase):
             self.assertGreater(decibels(wanted, got), LEAST_DB)
             self.assertGreater(decibels(wanted, self.ours(made, inputs, device)[0]), LEAST_DB)
             self.assertGreater(report["outputs"]["signal_to_error_db"], LEAST_DB)
-        # What was written last has a scale per channel, whose steps the sums of a chip can count.
+        # The last file has a scale per channel, and a chip's 32-bit sums can count the steps of its biases.
         self.assertGreater(self.scales(made), 1)
         import onnx
         for one in onnx.load(made).graph.initializer:
@@ -193,7 +193,9 @@ class FloatModels(unittest.TestCase):
         self.assertGreater(decibels(wanted, got), LEAST_DB)
 
     def old_net(self):
-        """Of opset 11, as Paddle exports: weights in Constant nodes, BatchNormalization behind a convolution and a transposed one, a free batch."""
+        """Writes a network of opset 11, as Paddle exports.
+
+        It has weights in Constant nodes, BatchNormalization after Conv and ConvTranspose, and a free batch size."""
         import onnx
         from onnx import TensorProto, helper, numpy_helper
         draw = np.random.default_rng(6)
@@ -228,7 +230,7 @@ class FloatModels(unittest.TestCase):
     def test_an_opset_that_onnx_does_not_convert(self):
         import float_quantizers
         from onnx import helper
-        scatter = helper.make_node("Scatter", ["x"], ["y"])  # which has three inputs
+        scatter = helper.make_node("Scatter", ["x"], ["y"])  # Scatter needs three inputs
         model = helper.make_model(helper.make_graph([scatter], "g", [], []), opset_imports=[helper.make_opsetid("", 9)])
         with self.assertRaisesRegex(SystemExit, "it has opset 9, and onnx does not write it with opset 13 .*: export it with opset 13 or newer"):
             float_quantizers.with_opset(model)

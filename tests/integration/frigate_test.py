@@ -19,10 +19,10 @@ import environment
 
 ROOT = Path(__file__).resolve().parents[2]
 CHIPS = ["a311d", "rk3588"]
-# Every convolution of the model goes to the NPU: 6 of the backbone and 4 heads.
+# All convolutions of the model run on the NPU: 6 in the backbone and 4 in the heads.
 CLAIMED_MIN = 10
 
-# What the plug-in of Frigate does, in its order: the delegate from a path, without options; the model; the details; then for each
+# The steps of Frigate's plug-in: load the delegate from a path, without options; the model; the details; then for each
 # picture set_tensor, invoke, get_tensor of boxes, classes, scores and count, cut at a score of 0.4 and at 20 rows.
 DETECTOR = r"""
 import json, sys
@@ -50,7 +50,7 @@ for image in pixels:
     answers.append(rows.tolist())
 print(json.dumps(answers))
 """
-# The pictures as the detector gets them: scaled to the model's size; the squares, and the squares moved.
+# The detector's pictures, scaled to the model's size: the squares, and the squares moved.
 PICTURES = r"""
 import sys
 import numpy as np
@@ -91,7 +91,8 @@ class Test:
 
     @staticmethod
     def same(got, expected):
-        """The same classes in the same order; a step of a quantized score or box is 1/256 or 0.05/10 of an anchor."""
+        """Returns whether classes and order are equal, with small differences of scores and boxes.
+        A step of them is 1/256 or 0.05/10 of an anchor."""
         for ours, theirs in zip(got, expected):
             for a, b in zip(ours, theirs):
                 if a[0] != b[0] or abs(a[1] - b[1]) > 2 / 256 or max(abs(x - y) for x, y in zip(a[2:], b[2:])) > 0.005:
@@ -116,10 +117,10 @@ def main():
         assert [len(rows) for rows in found] == [4, 4, 4, 0], found
         assert sorted(row[0] for row in found[0]) == [0, 1, 1, 2], found[0]
         for chip in CHIPS:
-            # A small network: the RK3588's CPU is predicted to be faster.
+            # The network is small: the RK3588's CPU is predicted to be faster.
             test.check(f"sim:{chip}", expected, SKILLET_DEVICE=f"sim:{chip}", SKILLET_PARTITION="all")
             test.check(f"virtual {chip}", expected, [str(args.skillet), "virtual", "--chip", chip, "--"], SKILLET_PARTITION="all")
-        # A device that is not there is an error where it is insisted on, which Frigate logs.
+        # A missing device is an error if the NPU is required. Frigate logs it.
         got, said = test.detect(test.library, SKILLET_REQUIRE_NPU="1")
         if got is not None or "no NPU" not in said:
             print("SKILLET_REQUIRE_NPU=1 without an NPU is no error: " + said[-300:])

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""One answer everywhere: run, check, check --delegate, bench, eval, plan, fix, tune, compile, C, Python and the delegate have the
-same count of the model's operations on the NPU, for each network, chip and partition. Prints the table. What the delegate claims
-is compared with check --delegate by delegate_claims, in LiteRT.
+"""Checks that run, check, check --delegate, bench, eval, plan, fix, tune, compile, C, Python and the delegate report the same number of the
+model's operations on the NPU, for each network, chip and partition. Prints the table. The test delegate_claims compares the delegate's
+claims with check --delegate, in LiteRT.
 
 usage: front_doors_test.py SKILLET DELEGATE_HOST C_LIBRARY [--all]      run at the top of the source tree
        --all: all small networks, not only those whose parts need no job, or compute shapes; and large ones of ../shared
@@ -68,7 +68,7 @@ class FrontDoors(unittest.TestCase):
         device = ("--device", f"sim:{chip}")
         out = {verb: self.report(verb, model, *device, *more)["model_npu_ops"] for verb, more in
                (("run", ("--random", "1")), ("check", ()), ("bench", ("--runs", "1", "--warm-up", "0")))}
-        if model.stem == "digits":  # the others take no pictures
+        if model.stem == "digits":  # the other models take no pictures
             out["eval"] = self.report("eval", model, *device, "--data", PICTURES)["model_npu_ops"]
         (plan,) = self.report("plan", model, "--chip", chip)["chips"]
         out["plan"] = plan["model_npu_ops"]
@@ -80,7 +80,7 @@ class FrontDoors(unittest.TestCase):
         out["c"] = int(self.said(sys.executable, "-c", C, model, f"sim:{chip}", C_LIBRARY).stdout)
         out["compile"] = self.compiled(model, *device)
         out["tune"] = self.tuned(model, *device)
-        for claims in self.delegate(model):  # of chips of boards that are sold
+        for claims in self.delegate(model):  # only lists chips of boards on the market
             if claims["chip"] == chip:
                 out["delegate"] = claims["npu_ops"]
         return out

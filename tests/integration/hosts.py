@@ -1,4 +1,5 @@
-"""One face for the runtimes that load the delegate: LiteRT and tflite-runtime in Python, TFLite 2.9 through its C API.
+"""One interface for the runtimes that load the delegate:
+LiteRT and tflite-runtime in Python, TFLite 2.9 through its C API.
 
 Runner(host, model, delegate).run(inputs) -> outputs; inputs and outputs are lists of NumPy arrays.
 """
@@ -28,14 +29,14 @@ def version(host):
 
 
 def load_delegate(host, path, options):
-    """Raises ValueError with the delegate's message."""
+    """Loads the delegate. Raises ValueError with the delegate's message."""
     if host == "tflite2.9":
         return CDelegate(path, options)
     return python_module(host).load_delegate(path, options)
 
 
 class CDelegate:
-    """What a C program does: the two entry points, and destroy at the end."""
+    """Uses the delegate as a C program does: its two entry points, and destroy at the end."""
 
     def __init__(self, path, options):
         self.library = ctypes.CDLL(path)
@@ -79,7 +80,7 @@ class PythonRunner:
 
 
 class CRunner:
-    """The C API (c_api.h). It has no choice of kernels: these are the optimised ones."""
+    """Runs a model through the C API (c_api.h), with its optimised kernels, since it offers no others."""
 
     def __init__(self, model, delegate=None):
         self.c = c = ctypes.CDLL(os.environ["TFLITE_2_9"])
@@ -145,7 +146,7 @@ def runner(host, model, delegate=None, reference=True):
 
 
 class SkilletRunner:
-    """The same model through Skillet's own C interface (include/skillet/skillet.h): no TensorFlow Lite at all."""
+    """Runs the model through Skillet's own C interface (include/skillet/skillet.h), without TensorFlow Lite."""
 
     def __init__(self, library, model, device):
         self.c = c = ctypes.CDLL(library)
@@ -160,7 +161,7 @@ class SkilletRunner:
             raise RuntimeError(self.c.skillet_last_error().decode())
 
     def run(self, inputs, like):
-        """LIKE: arrays of the outputs' shapes and types."""
+        """Runs the model. LIKE: arrays of the outputs' shapes and types."""
         for i, value in enumerate(inputs):
             data = np.ascontiguousarray(value).tobytes()
             self.check(self.c.skillet_set_input(self.model, ctypes.c_size_t(i), data, ctypes.c_size_t(len(data))))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The manifests of docs/kubernetes.md have fields that there are, of the right types: those of the packages kserve and kubernetes.
+"""Checks that the manifests of docs/kubernetes.md have existing fields of the right types: those of the packages kserve and kubernetes.
 
 usage: kubernetes_test.py SOURCE_DIR VENV     (VENV: made at the first run, 100 MB; `./x hosts` calls this)
 """
@@ -14,7 +14,7 @@ from pathlib import Path
 if __name__ == "__main__" and "--inside" not in sys.argv:
     from environment import virtual_environment
     packages = ["kubernetes==32.0.1", "pyyaml"]
-    python, found = virtual_environment(Path(sys.argv[2]), [packages, ["--no-deps", "kserve==0.21.0"]])  # of which only types are read
+    python, found = virtual_environment(Path(sys.argv[2]), [packages, ["--no-deps", "kserve==0.21.0"]])  # only its types are read
     if len(found) != 2:
         sys.exit(77)
     os.execv(python, [str(python), __file__, "--inside", sys.argv[1]])
@@ -24,7 +24,7 @@ sys.argv.remove("--inside")
 
 import yaml  # noqa: E402
 
-# Without what it imports for its servers.
+# Without the imports of its servers.
 kserve = types.ModuleType("kserve")
 kserve.__path__ = [str(next(Path(path) / "kserve" for path in sys.path if (Path(path) / "kserve/models").is_dir()))]
 sys.modules["kserve"] = kserve
@@ -33,7 +33,7 @@ PLAIN = {"str": str, "bool": bool, "int": int, "float": (int, float), "object": 
 
 
 def type_named(name):
-    """A class of either package."""
+    """Returns a class of either package."""
     for package in ("kserve.models", "kubernetes.client"):
         if known := getattr(importlib.import_module(package), name, None):
             return known
@@ -41,7 +41,7 @@ def type_named(name):
 
 
 def problems(value, kind, place):
-    """What is wrong with VALUE as a KIND: "str", "list[V1Container]", "dict(str, str)", "V1Container"."""
+    """Lists what is wrong with VALUE as a KIND: "str", "list[V1Container]", "dict(str, str)", "V1Container"."""
     if inner := re.fullmatch(r"(?:list|List)\[(.+)\]", kind):
         if not isinstance(value, list):
             return [f"{place} is no list"]

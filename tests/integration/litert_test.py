@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""LiteRT's CompiledModel with the compiler plug-in and the dispatch library, from the published runtime: the same bits as the delegate's.
+"""Tests LiteRT's CompiledModel with the compiler plug-in and the dispatch library, from the published runtime: the bits equal the delegate's.
 
 usage: litert_test.py PLUGIN DELEGATE SKILLET COMPILER [--build DIR] [--version VERSION] [--models FOLDER] [--case REGEX]
 
-Each step runs in a process of its own, as libraries read the environment.
+Each step runs in a separate process, since the libraries read the environment.
 Exit code 77: nothing could be tested.
 """
 import argparse
@@ -22,10 +22,10 @@ from run_cases import run_cases
 
 ROOT = Path(__file__).resolve().parents[2]
 VERSION = "2.3.0"
-# Those that work too, then one that has other tables.
+# Other versions that work, then one whose function tables differ.
 OTHERS = ["ai-edge-litert==2.2.0", "ai-edge-litert-nightly"]
 TOO_OLD = "ai-edge-litert==2.1.6"
-MARK = b"SKILMODL"  # what the bytes of a part begin with
+MARK = b"SKILMODL"  # the first bytes of a part
 CHIPS = ["a311d", "imx8mp", "rk3588"]
 SMALL = [ROOT / "models/digits.tflite", ROOT / "tests/models/conv3x3_s2_u8.tflite"]
 DIVIDED = re.compile(r"selected (\d+) ops, from a total of (\d+) ops. resulted in (\d+) partitions")
@@ -103,7 +103,8 @@ print(statistics.median(times[1:]))
 
 
 def step(way, model, device, like="", compiler=None, dispatch=None, threads=1, prefix=(), python=sys.executable, **environment_variables):
-    """The digests of the outputs and what was printed; no digests: it failed. `like`: the model whose inputs and outputs it has."""
+    """Runs a model.
+    Returns the digests of its outputs, empty after a failure, and the messages. `like`: the model with the same inputs and outputs."""
     variables = {**os.environ, "SKILLET_DEVICE": device, "SKILLET_PARTITION": "all", "SKILLET_LOG": "info", **environment_variables}
     command = [*prefix, str(python), "-c", STEP, way, str(model), like, str(compiler or ARGS.plugin), str(dispatch or ARGS.plugin), str(threads)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=variables)
@@ -121,7 +122,7 @@ def cells():
 
 
 def case_same_bits(_):
-    """Just in time: what the delegate claims, and its bits."""
+    """Compiles just in time: claims and bits equal the delegate's."""
     for model, chip in cells():
         want, theirs = step("delegate", model, f"sim:{chip}", compiler=ARGS.delegate)
         got, ours = step("compiled", model, f"sim:{chip}")
@@ -131,7 +132,7 @@ def case_same_bits(_):
             continue
         assert want and got, ours[-2000:] + theirs[-2000:]
         assert got == want, f"{model.name} {chip}: other bits than the delegate's"
-        # A part that the host divides further may have an operation that alone needs no job.
+        # If the host divides a part further, an operation by itself may need no job.
         assert claimed(ours)[0] >= 0.95 * claimed(theirs)[0] > 0, f"{claimed(ours)}, the delegate {claimed(theirs)}"
         assert tuple(map(int, DIVIDED.search(ours).groups())) == claimed(ours), ours
         ran = re.findall(rf" (\d+) jobs, runs on sim:{chip}, (\d+) programs as stored", ours)
@@ -139,7 +140,7 @@ def case_same_bits(_):
 
 
 def case_parameters(folder):
-    """Operations whose parameters the host tells one by one: rows and columns, and other pairs, differ."""
+    """Tests operations whose parameters the host passes one by one. Rows and columns, and other pairs, have different values."""
     sys.path.insert(0, str(ROOT / "tests/conformance"))
     import one_op
 
@@ -192,7 +193,7 @@ def case_threads(_):
 
 
 def ahead_of_time(model, chip, folder):
-    """The model with the parts that the wheel's tool made for a chip."""
+    """Returns the model with the parts that the wheel's tool compiles for a chip."""
     import ai_edge_litert
     tool, made = Path(ai_edge_litert.__file__).parent / "tools/apply_plugin_main", folder / f"{model.stem}_{chip}.tflite"
     command = [tool, "--cmd=apply", f"--libs={ARGS.plugin}", f"--model={model}", "--soc_manufacturer=Skillet", f"--soc_model={chip}", f"--o={made}", "--err=--"]
@@ -213,13 +214,13 @@ def case_ahead_of_time(folder):
         parts = json.loads(done.stdout)["models"]
         assert len(parts) == made.read_bytes().count(MARK) and all(one["graph"]["operations"] > 0 for one in parts), parts
         assert {program["chip"] for one in parts for program in one["programs"]} == {chip}, parts
-        # Each program is there for something.
+        # Every stored program is used.
         assert sum(len(one["programs"]) for one in parts) == sum(map(int, re.findall(r", (\d+) programs as stored", text))), (parts, text)
         assert not re.search(" 0 programs as stored|compiled again", text), text
 
 
 def case_other_device(folder):
-    """What was compiled for another chip is compiled again; without an NPU, CPU kernels compute."""
+    """A part that was compiled for another chip is compiled again; without an NPU, CPU kernels compute it."""
     made = ahead_of_time(SMALL[0], "a311d", folder)
     want, _ = step("delegate", SMALL[0], "sim:rk3588", compiler=ARGS.delegate)
     got, text = step("compiled", made, "sim:rk3588", like=str(SMALL[0]))
@@ -229,7 +230,7 @@ def case_other_device(folder):
     for device, why in (("auto", "no NPU"), ("", "no NPU"), ("sim:a311", "no chip 'a311'")):
         got, text = step("compiled", made, device, like=str(SMALL[0]))
         assert got and re.search(f"compiled for a311d runs on the CPU: .*{why}", text), text
-    # The host says it, though only when the model runs.
+    # The host reports it, but only when the model runs.
     got, text = step("compiled", made, "sim:a311d", dispatch=folder, like=str(SMALL[0]))
     assert not got and "RuntimeError" in text, text
 
@@ -245,7 +246,7 @@ def case_wrong_bytes(folder):
         assert not got and text in said and "Error" in said, f"{offset}: {said[-2000:]}"
 
 
-# Runs each file in a child of its own, and prints how each ends: 0 it ran, 3 an error, else a signal.
+# Runs each file in a child process, and prints how each ends: 0 it ran, 3 an error, else a signal.
 ENDS = r"""
 import json, os, signal, sys
 from ai_edge_litert.compiled_model import CompiledModel
@@ -271,7 +272,7 @@ print(json.dumps(ends))
 
 
 def case_damaged_files(folder):
-    """A compiled file that is cut off at each of 200 places, and others with a part that is: an error, and the whole one runs."""
+    """A compiled file that is cut off at any of 200 places, or has an incomplete part, gives an error. The complete file runs."""
     made = ahead_of_time(SMALL[0], "a311d", folder)
     whole, random = made.read_bytes(), np.random.default_rng(1)
     at = whole.index(MARK)
@@ -288,7 +289,8 @@ def case_damaged_files(folder):
 
 
 def case_faults(folder):
-    """A board's kernel driver fails: the CPU answers. Ahead of time, as LiteRT loads the compiler plug-in past preloaded libraries."""
+    """Makes a board's kernel driver fail: the CPU answers.
+    Uses files compiled ahead of time, since LiteRT loads the compiler plug-in past preloaded libraries."""
     model = SMALL[1]
     for chip in fault_rows.CALLS:
         made = ahead_of_time(model, chip, folder)
@@ -306,7 +308,7 @@ def case_faults(folder):
 
 
 def case_free_batch(_):
-    """As Keras exports networks: one image."""
+    """Models that Keras exports with a free batch size run with one image."""
     for name in ("dense_i8", "heads_i8"):
         model = ROOT / f"tests/models/keras/{name}.tflite"
         want, _ = step("delegate", model, "sim:a311d", compiler=ARGS.delegate)
@@ -314,7 +316,7 @@ def case_free_batch(_):
         assert want and got == want and claimed(text)[0] > 0, f"{name}: {want} {got} {text[-3000:]}"
 
 
-# Prints what one image gives, and, for each number of images, whether LiteRT takes it; and once more what one gives.
+# Prints the result of one image; for each number of images, the result or LiteRT's error; then the result of one image again.
 RESIZED = r"""
 import json, sys
 import numpy as np
@@ -344,7 +346,7 @@ print(json.dumps(said))
 
 
 def case_resized(_):
-    """Inputs that grow and shrink: an error, or the first image's result; one image is what it was before."""
+    """Resized inputs give an error, or the first image's result. Afterwards one image gives the same result as before."""
     command = [sys.executable, "-c", RESIZED, str(ROOT / "tests/models/keras/dense_i8.tflite"), str(ARGS.plugin)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "SKILLET_DEVICE": "sim:a311d", "SKILLET_PARTITION": "all"})
     assert done.returncode == 0, (done.returncode, done.stderr[-2000:])
@@ -353,7 +355,7 @@ def case_resized(_):
 
 
 def case_host_time(folder):
-    """Beside a dispatch library that does nothing, on a device that computes nothing."""
+    """Measures host time against a dispatch library that does nothing, on a device that computes nothing."""
     command = [ARGS.compiler, "-std=c++20", "-O2", "-fPIC", "-shared", "-Wno-missing-field-initializers", f"-I{ROOT / 'src'}",
                str(ROOT / "tests/integration/litert_nothing.cpp"), "-o", str(folder / "libLiteRtDispatch_Nothing.so")]
     subprocess.run(command, check=True)
@@ -382,7 +384,7 @@ def case_options(_):
 
 
 def case_require_npu(folder):
-    """Without the device, an error of the host and a line why, as elsewhere; the host's own kernels would run otherwise."""
+    """Without the device there is an error of the host and a line with the reason, although the host's own kernels could run the model."""
     made = ahead_of_time(SMALL[0], "a311d", folder)
     for model in (SMALL[0], made):
         for device, why in (("auto", "no NPU here"), ("sim:nothing", "no chip 'nothing'"), ("cpu", "require_npu=1, but device=cpu")):
@@ -403,7 +405,7 @@ def case_versions(_):
         if package == TOO_OLD:
             assert got and text.count("it needs LiteRT 2.2 or later") == 2, text
         elif "nightly" in package and got != want:
-            print(f"LiteRT: {package} does not take the plug-in: {text[-2000:]}")  # its tables are not settled
+            print(f"LiteRT: {package} does not take the plug-in: {text[-2000:]}")  # its function tables may still change
         else:
             assert got == want and "runs on sim:a311d" in text, f"{package}: {text[-2000:]}"
             print(f"{package}: ok")
@@ -429,7 +431,7 @@ def main():
         return subprocess.run([python, __file__, *sys.argv[1:], "--inside"], check=False).returncode
     import numpy as np
 
-    ARGS.plugin = ARGS.plugin.parent  # the host looks into folders
+    ARGS.plugin = ARGS.plugin.parent  # the host searches folders
     return run_cases(globals(), ARGS.case)
 
 

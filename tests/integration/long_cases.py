@@ -1,4 +1,4 @@
-"""unittest.main() of a test whose methods test_long_... run in CI only, where LONG_CASES is set (skillet_long_methods of cmake/skillet.cmake)."""
+"""unittest.main() for tests whose methods test_long_... run in CI only, where LONG_CASES is set (skillet_long_methods of cmake/skillet.cmake)."""
 import os
 import unittest
 
@@ -6,7 +6,7 @@ IS_LONG = "LONG_CASES" in os.environ
 
 
 class Cases(unittest.TestLoader):
-    """A method that is named on the command line runs in any case."""
+    """Loads test methods. A method named on the command line always runs."""
 
     def getTestCaseNames(self, testCaseClass):
         return [name for name in super().getTestCaseNames(testCaseClass) if name.startswith("test_long_") == IS_LONG]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""skillet.mlserver in MLServer, asked by Triton's client over HTTP and gRPC: results, 8 clients at once, bad requests, an NPU that dies.
+"""Tests skillet.mlserver in MLServer with Triton's client over HTTP and gRPC: results, 8 clients at once, bad requests, an NPU that fails.
 
 usage: mlserver_test.py C_LIBRARY SKILLET SOURCE_DIR VENV     (VENV: made at the first run, some 300 MB; `./x hosts` calls this)
 """
@@ -39,7 +39,7 @@ import skillet  # noqa: E402
 
 MODEL = SOURCE / "models/digits.tflite"
 CLIENTS, REQUESTS = 8, 200
-# Loads a model of four sessions; its file is another one as soon as one of them is there.
+# Loads a model with four sessions. Its file is replaced as soon as one of them is loaded.
 SWAPPED = """
 import asyncio, sys, threading
 from pathlib import Path
@@ -73,7 +73,7 @@ def free_ports(count):
 
 
 def in_threads(function, each):
-    """An exception of any is that of all."""
+    """Runs FUNCTION in threads. Raises the exception of any of them."""
     with ThreadPoolExecutor(len(each)) as pool:
         list(pool.map(function, each))
 
@@ -226,7 +226,7 @@ class Served(unittest.TestCase):
     def test_all_sessions_have_one_model_though_its_file_is_replaced_meanwhile(self):
         net = Path(self.holder.name) / "swapped.tflite"
         net.write_bytes(MODEL.read_bytes())
-        done = subprocess.run([sys.executable, "-c", SWAPPED, str(net)], capture_output=True, text=True, timeout=120)  # MLServer and its client share no process
+        done = subprocess.run([sys.executable, "-c", SWAPPED, str(net)], capture_output=True, text=True, timeout=120)  # MLServer and its client cannot share a process
         self.assertEqual((done.returncode, done.stdout), (0, "loaded\n"), done.stderr)
 
     def test_bad_requests_are_refused_with_the_reason(self):
@@ -240,7 +240,7 @@ class Served(unittest.TestCase):
         np.testing.assert_array_equal(self.server.ask(good), self.expected(good))
 
     def post(self, values, outputs=None):
-        """The status and the answer. What Triton's client would not send."""
+        """Sends a request that Triton's client would not send. Returns the status and the answer."""
         given = {"name": "image", "shape": [1, 28, 28, 1], "datatype": "UINT8", "data": values}
         body = {"inputs": [given], **({} if outputs is None else {"outputs": [{"name": one} for one in outputs]})}
         asked = urllib.request.Request(f"http://127.0.0.1:{self.server.http}/v2/models/digits/infer", json.dumps(body).encode(), {"Content-Type": "application/json"})
@@ -262,7 +262,7 @@ class Served(unittest.TestCase):
             self.assertEqual((status, [one["name"] for one in json.loads(said)["outputs"]]), (200, ["probabilities"]), said)
 
     def test_bad_requests_beside_good_ones_change_no_answer(self):
-        """MLServer joins what comes at once (max_batch_size)."""
+        """MLServer joins requests that arrive at once (max_batch_size)."""
         good, wrong = self.pictures(11, 40), []
         expected = self.expected(good)
         bad = [(np.zeros((1, height, 28, 1), np.uint8), {}, "has shape") for height in (14, 42)] + [
@@ -300,7 +300,7 @@ class SigtermUnderLoad(unittest.TestCase):
                 self.check(device, before)
 
     def check(self, device, before):
-        """Its trace is on a full disk."""
+        """Also writes a trace to a full disk."""
         same = "sim:a311d" if before else device
         with tempfile.TemporaryDirectory() as folder, skillet.Session(MODEL, same, partition="all") as session:
             server = Server(Path(folder), before, device=device, sessions=2, options={"trace": "/dev/full"})
@@ -311,7 +311,7 @@ class SigtermUnderLoad(unittest.TestCase):
                 try:
                     while True:
                         (wrong if not np.array_equal(server.ask(pictures[k:k + 1]), expected[k]) else answered).append(k)
-                except Exception as gone:  # noqa: BLE001 whatever the client makes of a server that went
+                except Exception as gone:  # whatever the client raises after the server has ended
                     self.assertNotIsInstance(gone, AssertionError)
 
             with ThreadPoolExecutor(CLIENTS) as pool:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""ONNX files in the command, beside what ONNX Runtime's CPU provider gave for them (tests/models/onnx/make.py), and what is refused.
+"""Runs ONNX files with the command, compares with ONNX Runtime's CPU provider (tests/models/onnx/make.py), and tests which files are refused.
 
 usage: onnx_file_test.py SKILLET
 """
@@ -14,10 +14,10 @@ from pathlib import Path
 
 SKILLET = Path(sys.argv.pop(1)).resolve()
 MODELS = Path(__file__).resolve().parents[1] / "models/onnx"
-# Network: a step of its output, how many steps it may be off, operations that a chip takes at least.
+# Network: a step of its output, allowed difference in steps, fewest operations that a chip takes.
 NETWORKS = {"mobilenet": (0.0177895, 3, 15), "yolo": (0.0446926, 4, 15), "lenet": (0.00390625, 1, 5), "transformer": (0.0319475, 3, 0),
             "text_reader": (0.00392157, 1, 5)}
-# The arguments, and a part of the sentence.
+# Arguments, and a part of the error.
 REFUSED = [(["run", "lstm.onnx", "--device", "cpu"], "node 'reader' LSTM: there is no operation LSTM here"),
            (["run", "lstm.onnx", "--device", "cpu"], "no CPU kernel for LSTM"),
            (["run", "shapes.onnx", "--device", "cpu"], "input 'x' has free sizes, 1x3x?x?; give them: --input-shape x="),
@@ -71,7 +71,7 @@ class OnnxFile(unittest.TestCase):
         self.assertIn("pictures resized to 16x16 RGB", done.stdout, done.stderr)
 
     def test_operations_have_the_names_of_the_file(self):
-        """HardSigmoid is a table inside, GlobalAveragePool a mean."""
+        """HardSigmoid becomes a table internally, GlobalAveragePool a mean."""
         for name, op in (("hard_sigmoid", "HardSigmoid"), ("mobilenet", "GlobalAveragePool")):
             for verb in ("check", "run"):
                 said = skillet(verb, f"{name}.onnx", "--device", "sim:rk3588", *(("--random", "1", "--verbose") if verb == "run" else ())).stdout
@@ -107,7 +107,7 @@ class OnnxFile(unittest.TestCase):
                 self.assertIn(sentence, done.stderr, args)
 
     def test_nearest_pixels_that_are_others_are_refused(self):
-        """Of whole factors: floor of half_pixel is not the pixel that floor of asymmetric is."""
+        """For integer factors, floor of half_pixel selects another pixel than floor of asymmetric."""
         with tempfile.TemporaryDirectory() as folder:
             model = (MODELS / "yolo.onnx").read_bytes()
             self.assertIn(b"floor", model)
@@ -118,7 +118,7 @@ class OnnxFile(unittest.TestCase):
             self.assertIn("it is nearest with half_pixel, floor", done.stderr)
 
     def test_integers_with_other_scales_are_not_taken_for_the_same(self):
-        """Made by hand: a scale where a tensor is read that is not the one where it is written, and forms that are not known."""
+        """Hand-made files: a tensor is read with another scale than it is written, or has an unknown form."""
         models = sorted((MODELS / "refused").glob("*.onnx"))
         self.assertGreater(len(models), 5)
         for model in models:
@@ -127,7 +127,7 @@ class OnnxFile(unittest.TestCase):
             self.assertRegex(done.stderr, "other scales|no CPU kernel", model.name)
 
     def test_texts_say_the_words_of_onnx(self):
-        """Of the file, and of the compiled model that was made of it."""
+        """The texts of the file, and of the compiled model made from it, use ONNX's terms."""
         source = MODELS.parents[2] / "src"
         named = dict(re.findall(r'NAME_OF_ONNX\((\w+), "(.+)"\)', (source / "compile/names_onnx.def").read_text()))
         others = {other for kind, other in re.findall(r'^OP\((\w+), +"(\w+)"', (source / "graph/ir/op.def").read_text(), re.MULTILINE) if kind in named}

@@ -1,6 +1,6 @@
-"""Networks that are made and quantized here, for the tests of the ONNX Runtime provider and of ONNX files: small ones of every kind that counts.
+"""Networks that are made and quantized here, for the tests of the ONNX Runtime provider and of ONNX files: small ones of every relevant kind.
 
-Everything is by `onnx.helper` and onnxruntime.quantization; weights and calibration data are random, from a seed.
+They are made with `onnx.helper` and onnxruntime.quantization; weights and calibration data are random, from a seed.
 """
 import numpy as np
 import onnx
@@ -11,7 +11,7 @@ INPUT = (1, 3, 32, 32)
 
 
 class Net:
-    """Nodes in order; x is the input."""
+    """Collects nodes in order; x is the input."""
 
     def __init__(self, shape=INPUT, seed=1):
         self.nodes, self.constants, self.shape, self.random = [], [], shape, np.random.default_rng(seed)
@@ -51,7 +51,7 @@ class Net:
 
 
 def mobilenet(shape=INPUT):
-    """Inverted residuals, a mean, a dense layer."""
+    """Makes inverted residuals, a mean, a dense layer."""
     n = Net(shape)
     x = n.conv("x", 3, 16, stride=2)
     for inputs, outputs, stride in ((16, 16, 1), (16, 24, 2), (24, 24, 1)):
@@ -62,7 +62,7 @@ def mobilenet(shape=INPUT):
 
 
 def yolo():
-    """SiLU, a pool with padding, splits, concatenations, a larger image again, a head that is flattened."""
+    """Makes SiLU, a pool with padding, splits, concatenations, an upsampling, a head that is flattened."""
     n = Net()
     a = n.conv("x", 3, 16, 3, 2, act="SiLU")
     b = n.conv(a, 16, 32, 3, 2, act="SiLU")
@@ -77,7 +77,7 @@ def yolo():
 
 
 def lenet():
-    """Images become rows of numbers in the middle."""
+    """Flattens images to rows of numbers in the middle."""
     n = Net((1, 1, 28, 28))
     x = n.op("MaxPool", n.conv("x", 1, 8, 5, act="Relu"), kernel_shape=[2, 2], strides=[2, 2])
     x = n.op("AveragePool", n.conv(x, 8, 16, 3, act="Relu"), kernel_shape=[2, 2], strides=[2, 2])
@@ -85,7 +85,7 @@ def lenet():
 
 
 def resnet():
-    """Residual blocks, one with a convolution beside it; a pool with padding."""
+    """Makes residual blocks, one with a convolution in its shortcut; a pool with padding."""
     n = Net()
     x = n.op("MaxPool", n.conv("x", 3, 16, 3, 2, act="Relu"), kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4)
     for inputs, outputs, stride in ((16, 16, 1), (16, 32, 2)):
@@ -96,7 +96,7 @@ def resnet():
 
 
 def densenet():
-    """Each block's result beside what it read."""
+    """Concatenates each block's result with its input."""
     n, channels = Net(), 16
     x = n.conv("x", 3, channels, 3, 2, act="Relu")
     for _ in range(3):
@@ -107,7 +107,7 @@ def densenet():
 
 
 def unet():
-    """A smaller image, and a larger one again beside the first."""
+    """Downsamples, then upsamples and concatenates with the first image."""
     n = Net()
     a = n.conv("x", 3, 8, act="Relu")
     b = n.conv(n.op("MaxPool", a, kernel_shape=[2, 2], strides=[2, 2]), 8, 16, act="Relu")
@@ -116,7 +116,7 @@ def unet():
 
 
 def weighed_channels():
-    """Squeeze and excitation."""
+    """Makes squeeze and excitation."""
     n = Net()
     x = n.conv("x", 3, 16, 3, 2, act="HardSwish")
     weights = n.op("HardSigmoid", n.conv(n.conv(n.op("GlobalAveragePool", x), 16, 8, 1, act="Relu"), 8, 16, 1, act=None))
@@ -124,7 +124,7 @@ def weighed_channels():
 
 
 def shuffled_channels():
-    """Halves of channels, which change places between the blocks."""
+    """Splits channels into halves, which are swapped between the blocks."""
     n = Net()
     x = n.conv("x", 3, 16, 3, 2, act="Relu")
     for _ in range(2):
@@ -136,7 +136,9 @@ def shuffled_channels():
 
 
 def transformer(length=12, width=16, heads=2):
-    """A block as exporters write it: normalizations, heads by Reshape and Transpose, products of computed matrices, a GELU of Erf."""
+    """Makes a transformer block as exporters write it.
+
+    It has normalizations, heads by Reshape and Transpose, products of computed matrices, and a GELU with Erf."""
     n = Net((1, length, width))
 
     def dense(x, inputs, outputs):
@@ -161,7 +163,7 @@ def transformer(length=12, width=16, heads=2):
 
 
 def text_reader():
-    """As readers of text lines have it: convolutions to a row of columns, which become steps of a sequence, and a row of scores each."""
+    """Makes a reader of text lines: convolutions to a row of columns, which become steps of a sequence with scores each."""
     n = Net((1, 1, 16, 48))
     x = n.op("MaxPool", n.conv("x", 1, 8, act="Relu"), kernel_shape=[2, 2], strides=[2, 2])
     x = n.conv(n.op("MaxPool", n.conv(x, 8, 16, act="Relu"), kernel_shape=[2, 2], strides=[2, 2]), 16, 24, act="HardSwish")
@@ -172,7 +174,7 @@ def text_reader():
 
 
 def one(build, shape=(1, 8, 12, 12)):
-    """One operation."""
+    """Makes a model of one operation."""
 
     def make():
         n = Net(shape)
@@ -182,7 +184,7 @@ def one(build, shape=(1, 8, 12, 12)):
 
 
 def moved(n, y):
-    """A quantizer leaves what only moves values as it is where nothing computes behind it."""
+    """Adds an operation that computes: otherwise the quantizer does not quantize operations that only move values."""
     return n.op("Sigmoid", y)
 
 
@@ -196,7 +198,7 @@ UNITS = {
     "add_constant": one(lambda n: n.op("Add", "x", n.constant(n.random.normal(0, 1, (8, 1, 1)).astype(np.float32)))),
     "mul_constant": one(lambda n: n.op("Mul", "x", n.constant(n.random.normal(0, 1, (8, 1, 1)).astype(np.float32)))),
     "max_pool": one(lambda n: moved(n, n.op("MaxPool", "x", kernel_shape=[2, 2], strides=[2, 2]))),
-    # Padding below 0: hosts begin within the image.
+    # The padding is negative: hosts begin within the image.
     "max_pool_apart": one(lambda n: moved(n, n.op("MaxPool", "x", kernel_shape=[1, 1], strides=[3, 3], auto_pad="SAME_UPPER"))),
     "max_pool_apart_lower": one(lambda n: moved(n, n.op("MaxPool", "x", kernel_shape=[2, 1], strides=[7, 4], auto_pad="SAME_LOWER"))),
     "average_pool_apart": one(lambda n: moved(n, n.op("AveragePool", "x", kernel_shape=[1, 2], strides=[1, 7], auto_pad="SAME_UPPER"))),
@@ -228,12 +230,12 @@ class Samples(quantization.CalibrationDataReader):
 
 U8, I8 = quantization.QuantType.QUInt8, quantization.QuantType.QInt8
 QDQ, QOPERATOR = quantization.QuantFormat.QDQ, quantization.QuantFormat.QOperator
-# activations, weights, a scale per channel
+# activations, weights, whether there is a scale per channel
 TYPES = {"u8": (U8, U8, False), "u8i8": (U8, I8, False), "i8_per_channel": (I8, I8, True)}
 
 
 def quantized(model, path, types, form=QDQ, batch=None):
-    """Writes MODEL, quantized, to PATH; sizes that are free have the size BATCH in calibration."""
+    """Writes MODEL, quantized, to PATH. Free sizes are BATCH in calibration."""
     activations, weights, per_channel = TYPES[types]
     shape = [one.dim_value or batch for one in model.graph.input[0].type.tensor_type.shape.dim]
     quantization.quantize_static(model, str(path), Samples(shape), quant_format=form, activation_type=activations, weight_type=weights,
@@ -250,14 +252,14 @@ class Given(quantization.CalibrationDataReader):
 
 
 def quantize(model, path, feeds, operators):
-    """Writes MODEL, its OPERATORS as units of uint8, to PATH."""
+    """Writes MODEL to PATH, with its OPERATORS quantized to uint8."""
     quantization.quantize_static(model, str(path), Given(feeds), quant_format=QDQ, activation_type=quantization.QuantType.QUInt8,
                                  weight_type=quantization.QuantType.QUInt8, op_types_to_quantize=operators,
                                  extra_options={"ForceQuantizeNoInputCheck": True, "QDQKeepRemovableActivations": True})
 
 
 def output_scales(path):
-    """The step of each output that is dequantized, by name."""
+    """Returns the step of each output that is dequantized, by name."""
     graph = onnx.load(str(path)).graph
     values = {one.name: numpy_helper.to_array(one) for one in graph.initializer}
     outputs = {one.name for one in graph.output}
@@ -265,7 +267,7 @@ def output_scales(path):
 
 
 def output_scale(path):
-    """The step of the first output."""
+    """Returns the step of the first output."""
     graph = onnx.load(str(path)).graph
     values = {one.name: numpy_helper.to_array(one) for one in graph.initializer}
     last = next(one for one in graph.node if graph.output[0].name in one.output)
@@ -299,7 +301,7 @@ class Convolutions:
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("my", 1)], ir_version=9, functions=functions)
 
     def in_function(self, beside):
-        """One in a function of the model's own, and one BESIDE it."""
+        """Returns a model with a convolution in a function and, if BESIDE, one before it."""
         block = helper.make_function("my", "Block", ["x", "s", "z", "w", "ws", "wz"], ["y"], self.unit("f", "x", "y", "w"), [helper.make_opsetid("", 17)])
         first = self.unit("a", "q0", "q1", "w0") if beside else [helper.make_node("Identity", ["q0"], ["q1"])]
         call = helper.make_node("Block", ["q1", "s", "z", "w1", "ws", "wz"], ["q2"], domain="my")
@@ -307,7 +309,8 @@ class Convolutions:
         return self.model([*first, call, last], ["w0", "w1"] if beside else ["w1"], functions=[block])
 
     def in_branches(self, beside, outside):
-        """One in each branch of an If, whose constants are OUTSIDE of them, and one before."""
+        """Returns a model with a convolution in each branch of an If and, if BESIDE, one before it.
+        OUTSIDE: the constants are outside of the branches."""
         of_type = TensorProto
 
         def branch(i):
@@ -320,7 +323,7 @@ class Convolutions:
         return self.model([*first, chosen], constants, [helper.make_tensor_value_info("which", of_type.BOOL, [])])
 
     def around_branches(self):
-        """One before an If whose branches read it, and one behind their sum."""
+        """Returns a model with a convolution before an If whose branches read it, and one after their sum."""
         node, of_type = helper.make_node, TensorProto
 
         def branch(i, kind):

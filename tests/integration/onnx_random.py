@@ -1,7 +1,7 @@
-"""Random networks of 3 to 12 nodes for the ONNX Runtime provider, and whether what they give is right, unit by unit.
+"""Makes random networks of 3 to 12 nodes for the ONNX Runtime provider, and checks the results of each unit.
 
-Whole networks differ from ONNX Runtime's CPU where a step on the way becomes many. So each unit is given what it was given in the part: all
-values of 8 bits are outputs of the model, and inputs of the CPU's.
+Results of whole networks differ from ONNX Runtime's CPU where a difference of one step is amplified. So each unit is compared on its own inputs: all
+8-bit values are outputs of the model, and become inputs of the CPU's model.
 """
 import re
 
@@ -16,13 +16,13 @@ from onnx_sessions import in_float, placed, session
 
 QLINEAR = ("QLinearConv", "QLinearMatMul", "QGemm", "QLinearAdd", "QLinearMul", "QLinearGlobalAveragePool", "QLinearAveragePool", "QLinearSigmoid",
            "QLinearLeakyRelu", "QLinearSoftmax", "QLinearConcat")
-# Units may be a step off, and these two: Vivante chips add by weights of 8 bits; an activation and what it is multiplied by may be one table.
+# Units may differ by one step, these by two: Vivante chips add with 8-bit weights; an activation and the multiplication after it may be one table.
 TWO_OFF = ("Add", "Sub", "QLinearAdd", "Mul", "QLinearMul")
 TYPES = [("u8", nets.U8, nets.U8, False), ("u8i8", nets.U8, nets.I8, False), ("i8", nets.I8, nets.I8, False), ("i8_per_channel", nets.I8, nets.I8, True)]
 
 
 class Drawn(nets.Net):
-    """A network; `images`: values of N, C, H, W that the next operation may read."""
+    """A random network. `images`: values of N, C, H, W that the next operation may read."""
 
     def __init__(self, seed):
         self.drawn = np.random.default_rng(seed)
@@ -118,7 +118,7 @@ class Drawn(nets.Net):
             return self.op("DepthToSpace", x, blocksize=2, mode=str(self.drawn.choice(["DCR", "CRD"]))), (n, c // 4, h * 2, w * 2)
         return (self.op("SpaceToDepth", x, blocksize=2), (n, c * 4, h // 2, w // 2)) if h % 2 == 0 and w % 2 == 0 else self.pooled(x, shape)
 
-    def dense(self, x, shape):  # an end
+    def dense(self, x, shape):  # ends the network
         n, c, h, w = shape
         if self.below(0, 2):
             x, h, w = self.op("GlobalAveragePool", x), 1, 1
@@ -130,7 +130,7 @@ GROW = ["convolved"] * 4 + ["joined"] * 3 + ["pooled", "concatenated", "divided"
 
 
 def network(seed):
-    """A float model."""
+    """Returns a float model."""
     n = Drawn(seed)
     for _ in range(n.below(2, 11)):
         x, shape = n.images[-1 if n.below(0, 3) else n.below(0, len(n.images))]
@@ -144,7 +144,7 @@ def network(seed):
 
 
 def eight_bits(model):
-    """The values of 8 bits that nodes make, in order, each with its node. Inference knows no types behind QLinear nodes."""
+    """Returns the 8-bit values that nodes make, in order, each with its node. Type inference does not cover QLinear nodes."""
     made = {}
     for node in model.graph.node:
         is_moved = node.input[0] in made and node.op_type not in ("DequantizeLinear", *QLINEAR)
@@ -154,8 +154,8 @@ def eight_bits(model):
 
 
 def cut(model, to):
-    """Writes two models beside TO: all values of 8 bits that a node makes are outputs; and, in the other, inputs of who reads them as well.
-    The names of these values, and which node makes each."""
+    """Writes two models to the folder TO. In both, all 8-bit values are outputs; in the second, the nodes that read them get them as inputs.
+    Returns the names of these values, with the node that makes each."""
     made = eight_bits(model)
     first = next(one for one in model.graph.node if one.op_type == "QuantizeLinear")
     eight = next(one.data_type for one in model.graph.initializer if one.name == first.input[2])
@@ -181,7 +181,7 @@ def cut(model, to):
 
 
 def unit_of(model, made, name):
-    """The kind of operation that gives the value NAME: before its QuantizeLinear and an activation."""
+    """Returns the kind of the operation that makes the value NAME, before an activation and QuantizeLinear."""
     producers = {out: one for one in model.graph.node for out in one.output}
     node = made[name]
     if node.op_type == "QuantizeLinear" and node.input[0] in producers:
@@ -193,20 +193,22 @@ def unit_of(model, made, name):
 
 
 def check(seed, folder, chips):
-    """Quantizes the network of SEED and runs it on CHIPS. What is wrong; how many nodes were the provider's, and of how many."""
+    """Quantizes the network of SEED and runs it on CHIPS.
+
+    Returns the faults, how many nodes the provider took, and how many there were."""
     model, wrong, ours, nodes = network(seed), [], 0, 0
     label, activations, weights, per_channel = TYPES[seed % len(TYPES)]
     form = nets.QOPERATOR if seed % 3 == 0 else nets.QDQ
     path = folder / "net.onnx"
     shape = [one.dim_value for one in model.graph.input[0].type.tensor_type.shape.dim]
-    try:  # ONNX Runtime alone refuses what its optimizer makes of some
+    try:  # ONNX Runtime itself refuses some of its optimizer's results
         quantization.quantize_static(model, str(path), nets.Samples(shape, seed), quant_format=form, activation_type=activations, weight_type=weights,
                                      per_channel=per_channel)
         quantized = onnx.load(str(path))
         made = cut(quantized, folder)
         for one in (path, folder / "shown.onnx"):
             ort.InferenceSession(str(one), providers=["CPUExecutionProvider"])
-    except Exception as refused:  # noqa: BLE001  it has several classes
+    except Exception as refused:  # it has several exception classes
         assert re.search("Pad should be smaller than kernel|Failed to find kernel|ScalesValidation", str(refused)), f"seed {seed}: {refused}"
         return [], 0, 0
     feed = {"x": np.random.default_rng(seed).normal(0, 1, shape).astype(np.float32)}
@@ -226,11 +228,11 @@ def check(seed, folder, chips):
         for name in names:
             kind = unit_of(quantized, made, name)
             off = np.abs(got[name].astype(int) - want[name].astype(int)).max() if got[name].shape == want[name].shape else 999
-            # Float weights, which the quantizer of QLinear nodes leaves, ONNX Runtime's optimizer rounds to 8 bits where it keeps them.
+            # The quantizer of QLinear nodes leaves some weights in float. ONNX Runtime's optimizer rounds them to 8 bits where it keeps them.
             most = 4 if kind == "ConvTranspose" and form == nets.QOPERATOR else 2 if kind in TWO_OFF else 1
             if off > most:
                 wrong.append(f"seed {seed} {label} {form} {chip}: {kind} '{name}' is {off} steps off")
-        # Without the values between, passes and the host may join units: steps of each, and no result of another network.
+        # Without the intermediate outputs, passes and the host may merge units: the difference is a few steps, unless the network is wrong.
         for name, step in nets.output_scales(path).items():
             off = np.abs(whole[name] - got[name]).max() / step if whole[name].shape == got[name].shape else 999
             if off > max(4, operations) + 0.01:

@@ -1,14 +1,16 @@
-"""Sessions of ONNX Runtime with one provider, and which nodes are whose. Imported in the virtual environment that has it."""
+"""Makes sessions of ONNX Runtime with one provider, and reports which nodes it has.
+Imported in the virtual environment with ONNX Runtime."""
 import numpy as np
 import onnxruntime as ort
 
 NAME = "SkilletExecutionProvider"
-# On processors without VNNI, ONNX Runtime's sums of uint8 by int8 saturate at 16 bits; with this they do not.
+# On processors without VNNI, ONNX Runtime's sums of uint8 by int8 saturate at 16 bits; this option prevents it.
 EXACT_SUMS = "session.x64quantprecision"
 
 
 def session(path, options, sizes=None, severity=3, provider=NAME, **entries):
-    """PATH: or the bytes of a model; SIZES: of free dimensions; ENTRIES: of the session's configuration."""
+    """Makes a session.
+    PATH may also be the bytes of a model; SIZES: of free dimensions; ENTRIES: of the session's configuration."""
     so = ort.SessionOptions()
     so.intra_op_num_threads = 1
     so.log_severity_level = severity
@@ -21,19 +23,19 @@ def session(path, options, sizes=None, severity=3, provider=NAME, **entries):
 
 
 def in_float(path):
-    """ONNX Runtime's CPU without optimisation: in float between QuantizeLinear and DequantizeLinear."""
+    """Makes a session of ONNX Runtime's CPU without optimisation: in float between QuantizeLinear and DequantizeLinear."""
     so = ort.SessionOptions()
     so.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     return ort.InferenceSession(str(path), so, providers=["CPUExecutionProvider"])
 
 
 def placed(made, provider=NAME):
-    """How many nodes are the provider's, in how many parts; the kinds of the others."""
+    """Returns how many nodes the provider has, in how many parts, and the kinds of the other nodes."""
     info = made.get_provider_graph_assignment_info()
     parts = [len(one.get_nodes()) for one in info if one.ep_name == provider]
     return sum(parts), len(parts), sorted(node.op_type for one in info if one.ep_name != provider for node in one.get_nodes())
 
 
 def alike(one, other):
-    """The correlation."""
+    """Returns the correlation."""
     return np.corrcoef(one.ravel(), other.ravel())[0, 1]

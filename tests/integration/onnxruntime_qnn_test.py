@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Skillet's provider beside another vendor's, Qualcomm's QNN with the HTP simulator that its wheel holds (x86-64): the same networks in the
-same ONNX Runtime. Prints, for each, how many nodes are on the NPU and in how many parts, steps off from ONNX Runtime's CPU, and whether a
+"""Runs Skillet's provider beside Qualcomm's QNN with the HTP simulator of its wheel (x86-64): the same networks in the same ONNX Runtime.
+Prints, for each, how many nodes are on the NPU and in how many parts, the difference from ONNX Runtime's CPU in steps, and whether a
 model with its compiled parts (EPContext) gives the same numbers again.
 
-usage: onnxruntime_qnn_test.py LIBRARY SKILLET [--build DIR] [--case REGEX]     exit code 77: PyPI gives no onnxruntime-qnn here
+usage: onnxruntime_qnn_test.py LIBRARY SKILLET [--build DIR] [--case REGEX]     exit code 77: PyPI has no onnxruntime-qnn for this machine
 
-What Skillet is held to: convolutional networks are one part, without what is LEFT; it is at most a step more off than QNN.
+Required of Skillet: convolutional networks are one part, except for LEFT; its difference exceeds QNN's by at most one step.
 """
 import subprocess
 import sys
@@ -16,13 +16,14 @@ from run_cases import parser_of_cases, run_cases
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ["onnxruntime==1.24.4", "onnxruntime-qnn==2.7.0", "onnx", "numpy"]
-# Without the architecture large networks fail with MEM_ALLOC.
+# Without the architecture, large networks fail with MEM_ALLOC.
 PROVIDERS = {"qnn": {"backend_type": "htp", "soc_model": "57", "htp_arch": "75"},
              "SkilletExecutionProvider": {"device": "sim:rk3588", "partition": "all"}}
 
 
 BORDER = {"QuantizeLinear", "DequantizeLinear"}
-# What no chip takes alone, by network. Of a transformer block, and where the quantizer leaves HardSwish in float, only numbers are compared.
+# Operations that no chip takes by itself, by network. For a transformer block, and where the quantizer leaves HardSwish in float, only numbers are
+# compared.
 LEFT = {"lenet": {"Softmax"}, "text_reader": None, "transformer": None}
 
 
@@ -33,7 +34,7 @@ def measured(path, name, folder):
     assert len(np.unique(want)) > 2, "the data says nothing"
     got = made.run(None, feed)[0]
     stored.unlink(missing_ok=True)
-    # Beside the session that writes it: what is left to the host is the same there.
+    # Compared with the session that writes it, which leaves the same nodes to the host.
     writer = session(path, PROVIDERS[name], provider=name, **{"ep.context_enable": "1", "ep.context_embed_mode": "1", "ep.context_file_path": str(stored)})
     nodes = [one.op_type for one in onnx.load(str(stored)).graph.node]
     is_same = np.array_equal(session(stored, PROVIDERS[name], provider=name).run(None, feed)[0], writer.run(None, feed)[0])

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Networks that people run, of packages of PyPI, quantized here: YOLOv8n (nudenet), PP-OCR's detector, recogniser and classifier
-(rapidocr-onnxruntime). In ONNX Runtime with Skillet's provider: where the nodes run, numbers, a model with its compiled parts.
+"""Runs real networks from packages of PyPI, quantized here: YOLOv8n (nudenet), PP-OCR's detector, recogniser and classifier
+(rapidocr-onnxruntime). In ONNX Runtime with Skillet's provider it checks where nodes run, numbers, and a model with its compiled parts.
 
-usage: onnxruntime_real_test.py LIBRARY SKILLET [--build DIR] [--chips CHIP,...] [--case REGEX]     exit code 77: PyPI does not give them here
+usage: onnxruntime_real_test.py LIBRARY SKILLET [--build DIR] [--chips CHIP,...] [--case REGEX]     exit code 77: PyPI does not have them for this
+machine
 
-Right: nearer to what ONNX Runtime's CPU computes of the quantized network than that is to the float network. The packages are only used here;
+Right: closer to ONNX Runtime's CPU result for the quantized network than that is to the float network's. The packages are only used here;
 nothing of them is kept.
 """
 import subprocess
@@ -22,7 +23,7 @@ LETTERS = ("10001 10001 10001 11111 10001 10001 10001", "11111 10000 10000 11110
 
 
 def text(size, seed):
-    """Lines of dark letters on light paper, as PP-OCR's detector is fed."""
+    """Returns lines of dark letters on light paper, as the input of PP-OCR's detector."""
     random = np.random.default_rng(seed)
     image = np.full(size, random.uniform(0.8, 1), np.float32)
     for top in range(8, size[0] - 40, 50):
@@ -36,7 +37,7 @@ def text(size, seed):
 
 
 def waves(size, seed):
-    """Waves and edges, between 0 and 1."""
+    """Returns waves and edges, between 0 and 1."""
     random = np.random.default_rng(seed)
     rows, columns = np.mgrid[0:size[0], 0:size[1]] / 24
     planes = [np.sin(rows * random.uniform(0.2, 3) + columns * random.uniform(0.2, 3) + random.uniform(0, 6)) for _ in range(3)]
@@ -46,7 +47,7 @@ def waves(size, seed):
     return np.clip(image, 0, 1)[None].astype(np.float32)
 
 
-# Name, file in the packages, image, what is on it, least share of the nodes that is on the NPU.
+# Name, file in the packages, size of the image, function that makes it, least share of the nodes on the NPU.
 NETWORKS = [("classifier", "rapidocr_onnxruntime/models/*cls*.onnx", (48, 192), waves, 0.5),
             ("recogniser", "rapidocr_onnxruntime/models/*rec*.onnx", (48, 160), waves, 0.3),
             ("detector", "rapidocr_onnxruntime/models/*det*.onnx", (160, 160), text, 0.5),
@@ -54,7 +55,7 @@ NETWORKS = [("classifier", "rapidocr_onnxruntime/models/*cls*.onnx", (48, 192), 
 
 
 class Pictures:
-    """As ONNX Runtime's CalibrationDataReader."""
+    """Implements ONNX Runtime's CalibrationDataReader."""
 
     def __init__(self, name, size, picture):
         self.feeds = [{name: picture(size, seed)} for seed in range(4)]
@@ -64,7 +65,7 @@ class Pictures:
 
 
 def quantized(found, size, picture, folder):
-    """The float network with that image as its input, and as QDQ of uint8 and int8."""
+    """Writes the float network with that image as its input, and as QDQ with uint8 and int8."""
     from onnxruntime.quantization import QuantFormat, QuantType, quantize_static, shape_inference
     model = onnx.load(str(found))
     (fed,) = (one for one in model.graph.input if one.name not in {const.name for const in model.graph.initializer})

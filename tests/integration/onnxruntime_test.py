@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The ONNX Runtime provider in the published runtime: what it takes, its numbers beside the CPU's, options, threads, faults; and ONNX
-files in the command.
+"""Tests the ONNX Runtime provider in the published runtime: which nodes it takes, its numbers beside the CPU's, options, threads, faults. Also
+tests ONNX files in the command.
 
 usage: onnxruntime_test.py LIBRARY SKILLET [--build DIR] [--version VERSION] [--case REGEX]
 
-The networks are made and quantized here (onnx_nets.py). What the CPU computes is computed without optimisation, in float: the
-fused kernels for uint8 weights were seen up to 103 steps off from that on x86-64. Exit code 77: nothing could be tested.
+The networks are made and quantized here (onnx_nets.py). The CPU computes without optimisation, in float: the
+fused kernels for uint8 weights differed from that by up to 103 steps on x86-64. Exit code 77: nothing could be tested.
 """
 import contextlib
 import ctypes
@@ -28,20 +28,20 @@ from run_cases import parser_of_cases, run_cases
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ["onnxruntime==1.24.4", "onnx", "numpy"]
-# Those that work too, and the cases that they run; 1.23 does not tell which nodes are whose.
+# Other versions that work, and the cases for them; 1.23 does not report which nodes a provider has.
 OTHERS = {"1.23.2": "whole|context|compiler_files|threads|asked_again_of_functions|graphs_inside",
           "newest": "whole|context|compiler_files|threads|options|free_sizes|asked_again|asked_again_of_functions|graphs_inside|averages"}
 CHIPS = ["sim:a311d", "sim:imx8mp", "sim:rk3588"]
 OPTIONS = {"partition": "all", "per_channel": "approximate"}
-# What the NPU does not take alone stays with the host, whole.
+# Operations that the NPU does not take by themselves stay with the host, undivided.
 VIVANTE = CHIPS[:2]
 LEFT = {"softmax": CHIPS, "grouped": CHIPS, "max_pool_apart": VIVANTE, "max_pool_apart_lower": VIVANTE, "average_pool_apart": CHIPS}
-WHOLE_MAX = 12  # steps that a whole network may be off
+WHOLE_MAX = 12  # allowed difference of a whole network, in steps
 CORRELATION_MIN = 0.998
 
 
 def reference(path):
-    """ONNX Runtime's CPU: in float between QuantizeLinear and DequantizeLinear, with exact sums of bytes in QLinear operators."""
+    """Makes a session of ONNX Runtime's CPU: in float between QuantizeLinear and DequantizeLinear, with exact sums of bytes in QLinear operators."""
     if not any(one.op_type.startswith("QLinear") for one in onnx.load(str(path)).graph.node):
         return in_float(path)
     so = ort.SessionOptions()
@@ -55,7 +55,7 @@ def inputs_for(made, seed):
 
 
 def compare(path, made):
-    """Steps of the output that the session is off, and the correlation."""
+    """Returns the session's difference in steps of the output, and the correlation."""
     feed, step = inputs_for(made, 5), nets.output_scale(path)
     got, want = made.run(None, feed)[0], reference(path).run(None, feed)[0]
     assert len(np.unique(want)) > 2, "the data says nothing"
@@ -88,13 +88,13 @@ def case_networks(folder):
         print(f"{build.__name__} {form} {types} {chip}: {ours} nodes in {parts} parts, left {others}, {steps:.1f} steps off, correlation {correlation:.5f}")
         assert ours > len(others) * 4, "most nodes are to be ours"
         assert parts <= 2, "parts"
-        # Weights with a scale per channel are approximated where the chip has one.
+        # Weights with a scale per channel are approximated on chips with one scale.
         if types != "i8_per_channel" or chip == "sim:rk3588":
             assert steps <= WHOLE_MAX and correlation >= CORRELATION_MIN, (steps, correlation)
 
 
 def case_more_networks(folder):
-    """Other shapes of networks, on chips of all families; what a chip does not take stays with the host."""
+    """Runs other kinds of networks on chips of all families; nodes that a chip does not take stay with the host."""
     kinds = [(nets.QDQ, "u8i8"), (nets.QDQ, "i8_per_channel"), (nets.QOPERATOR, "u8i8")]
     builds = (nets.densenet, nets.unet, nets.weighed_channels, nets.shuffled_channels, nets.transformer, nets.text_reader)
     worst = {}
@@ -109,7 +109,7 @@ def case_more_networks(folder):
 
 
 def case_whole(folder):
-    """Whole networks, of which nothing may stay with the host; and again from a model that has their compiled parts in it."""
+    """Runs whole networks, of which no node may stay with the host; then again from a model that contains their compiled parts."""
     stored = folder / "stored.onnx"
     for build, types, chip in share.of(itertools.product((nets.mobilenet, nets.resnet, nets.yolo), nets.TYPES, CHIPS)):
         path = nets.quantized(build(), folder / "net.onnx", types)
@@ -129,7 +129,7 @@ class OfHost(ctypes.Structure):
 
 
 def case_too_old(_):
-    """ONNX Runtime 1.22 cannot compile for plug-ins, and its Python cannot load one: its C interface gets a sentence."""
+    """ONNX Runtime 1.22 cannot compile for plug-ins, and its Python cannot load one. Its C interface returns an error with a sentence."""
     library = environment.npm_library(ARGS.build / "npm", *environment.ONNXRUNTIME_1_22)
     if not library:
         return
@@ -146,7 +146,7 @@ def case_too_old(_):
 
 
 def case_versions(_):
-    """The same library in other published runtimes."""
+    """Tests the same library in other published runtimes."""
     for version, cases in OTHERS.items():
         package = "onnxruntime" if version == "newest" else f"onnxruntime=={version}"
         python, found = environment.virtual_environment(ARGS.build / f"onnx-venv{version}", [[package, *PACKAGES[1:]]])
@@ -199,14 +199,15 @@ def case_options(folder):
     for options, text in (({"strict": "1", "device": "sim:a311d", "tunning": "x"}, "did you mean 'tuning'"),
                           ({"require_npu": "1", "device": "sim:nothing"}, "nothing"), ({"strict": "1", "device": "sim:a311d", "tuning": "?"}, "tuning")):
         assert text in failure(path, options), (options, failure(path, options))
-    n = nets.Net()  # in two parts, the second of which has more nodes
+    n = nets.Net()  # two parts, the second with more nodes
     path = nets.quantized(n.model(n.conv(n.conv(n.op("Softmax", n.conv("x", 3, 16, 3, 2), axis=1), 16, 16), 16, 8)), folder / "net.onnx", "u8i8")
     both, one = (placed(session(path, {"device": "sim:a311d", "max_delegated_partitions": most, **OPTIONS})) for most in ("0", "1"))
     assert (both[1], one[1]) == (2, 1) and one[0] * 2 > both[0], (both, one)
 
 
 def case_asked_again(folder):
-    """ONNX Runtime asks again with functions' bodies in the graph and our parts as nodes: what was claimed stands, and nothing says that nothing is."""
+    """ONNX Runtime asks again with functions' bodies in the graph and our parts as nodes.
+    Claims stay, and no message reports that nothing is claimed."""
     path, said = nets.quantized(nets.text_reader(), folder / "net.onnx", "u8"), []
     assert any(one.op_type == "HardSwish" for one in onnx.load(str(path)).graph.node), "no function is there"
     with stderr_of(said):
@@ -216,7 +217,7 @@ def case_asked_again(folder):
 
 
 def said_of(path, stored, feeds, want, **entries):
-    """What a session says, which writes its compiled parts to STORED, or none: its results and those of what it wrote are right."""
+    """Runs a session, which writes its compiled parts to STORED, or none. Checks its results and those of the written model. Returns the messages."""
     said = []
     with stderr_of(said):
         made = session(path, {"device": "sim:rk3588", **OPTIONS}, severity=1, **entries)
@@ -225,12 +226,12 @@ def said_of(path, stored, feeds, want, **entries):
     for one in [made, *stored]:
         for feed, right in zip(feeds, want):
             off = np.abs(one.run(None, feed)[0] - right).max() / nets.Convolutions.NUMBERS["s"]
-            assert off <= (40 if stored or "nodes stay with the host" in said[0] else 1.01), off  # the host's fused kernels are not in float
+            assert off <= (40 if stored or "nodes stay with the host" in said[0] else 1.01), off  # the host's fused kernels do not compute in float
     return [line.rsplit("skillet: ", 1)[1] for line in said[0].splitlines() if " skillet: " in line]
 
 
 def case_asked_again_of_functions(folder):
-    """What is in functions is asked of when others have their nodes: those that nobody has are ours."""
+    """ONNX Runtime asks about functions' nodes after others have claimed theirs: nodes that no provider has become ours."""
     x = {"x": np.random.default_rng(1).normal(0, 3, (1, 8, 12, 10)).astype(np.float32)}
     for beside, late, saves in itertools.product((False, True), ("0", "1"), (False, True)):
         path, stored = folder / "net.onnx", folder / "stored.onnx"
@@ -241,7 +242,7 @@ def case_asked_again_of_functions(folder):
         assert stored.exists() == saves
         parts = sum("partition of " in line and "stored" not in line for line in said)
         after = [line for line in said if "writes no compiled parts after the first ones" in line]
-        only_first = "takes parts of several graphs for one"  # before 1.24
+        only_first = "takes parts of several graphs for one"  # in versions before 1.24
         if beside and late == "1":
             assert parts == (1 if saves or any(only_first in line for line in said) else 2) and len(after) <= 1, said
         else:
@@ -249,7 +250,8 @@ def case_asked_again_of_functions(folder):
 
 
 def case_graphs_inside(folder):
-    """The branches of an If: their operations are ours, whatever the graph around them has; with compiled parts to write, the host's."""
+    """The operations in the branches of an If are claimed, whatever the surrounding graph contains.
+    If compiled parts are written, they stay with the host."""
     x = np.random.default_rng(1).normal(0, 3, (1, 8, 12, 10)).astype(np.float32)
     feeds = [{"x": x, "which": np.array(one)} for one in (False, True)]
     for beside, outside, saves in itertools.product((False, True), (False, True), (False, True)):
@@ -258,7 +260,7 @@ def case_graphs_inside(folder):
         stored.unlink(missing_ok=True)
         want = [in_float(path).run(None, feed)[0] for feed in feeds]
         entries = {"ep.context_enable": "1", "ep.context_file_path": str(stored)} if saves else {}
-        if saves:  # nothing is ours, so that the numbers are those of the host alone
+        if saves:  # nothing is claimed, so the numbers are the host's
             want = [session(path, {"device": "cpu"}).run(None, feed)[0] for feed in feeds]
         said = said_of(path, stored if saves else None, feeds, want, **entries)
         parts = sum("partition of " in line for line in said)
@@ -268,7 +270,7 @@ def case_graphs_inside(folder):
         else:
             assert parts == (0 if is_old else 2) + beside, said
             assert is_old or not any("nothing is claimed" in line for line in said), said
-    # A part before an If whose branches read it, and one behind: the If is between them.
+    # A part before an If whose branches read it, and one after it, must not be merged: the If is between them.
     onnx.save(nets.Convolutions().around_branches(), path)
     said = said_of(path, None, feeds, [in_float(path).run(None, feed)[0] for feed in feeds])
     assert sum("partition of " in line for line in said) >= 2 and not any("cannot be fused" in line for line in said), said
@@ -286,7 +288,7 @@ def case_free_sizes(folder):
 
 
 def case_free_rank(folder):
-    """A value whose rank nobody knows is no single number."""
+    """A value of unknown rank is not taken for a single number."""
     from onnx import TensorProto, helper  # noqa: PLC0415
     numbers = {"s": np.float32(0.02), "z": np.uint8(128)}
     quantized = [helper.make_node(kind, [one, "s", "z"], [to]) for kind, one, to in (("QuantizeLinear", "x", "xq"), ("DequantizeLinear", "xq", "xd"),
@@ -303,7 +305,7 @@ def case_free_rank(folder):
 
 
 def case_batches(folder):
-    """Several images: each by itself on the NPU, in parts that begin and end with the batch."""
+    """Several images run one by one on the NPU, in parts that begin and end where the batch does."""
     for batch in (2, 4):
         path = nets.quantized(nets.mobilenet((batch, 3, 32, 32)), folder / "batch.onnx", "u8i8")
         for chip in CHIPS:
@@ -316,7 +318,7 @@ def case_batches(folder):
 
 
 def case_transposed(folder):
-    """ConvTranspose with all that says its size: right beside the CPU provider, whoever computes it, and so is what reads it."""
+    """ConvTranspose with all attributes that define its size, and the operations that read it, match the CPU provider, whoever computes them."""
     from onnx import TensorProto, helper  # noqa: PLC0415
     image, rng = (5, 6), np.random.default_rng(int(os.environ.get("SEED", "32")))
     numbers = {"sx": np.float32(0.05), "zx": np.uint8(120), "sw": np.float32(0.01), "zw": np.int8(0), "sy": np.float32(0.3), "zy": np.uint8(128), "zr": np.uint8(0)}
@@ -326,7 +328,7 @@ def case_transposed(folder):
     rng.shuffle(drawn)
     for at, (automatic, more, cut, pads, stride, dilation, kernel) in enumerate(drawn[:600]):
         full = [(size - 1) * stride + (kernel - 1) * dilation + 1 + plus for size, plus in zip(image, more or (0, 0))]
-        # ONNX Runtime 1.32 refuses the others; older ones give what lies in memory.
+        # ONNX Runtime 1.32 refuses the others; older versions return uninitialized memory.
         if max(more or [0]) >= stride or (pads and (automatic != "NOTSET" or min(full) < 4)) or min(full) - (cut or 0) < 1:
             continue
         attributes = {"strides": [stride] * 2, "dilations": [dilation] * 2, "kernel_shape": [kernel] * 2, "auto_pad": automatic}
@@ -356,7 +358,7 @@ def case_transposed(folder):
 
 
 def case_random_graphs(folder):
-    """Networks of 3 to 12 random operations: each unit is right for what it was given (SKILLET_RANDOM_GRAPHS=1000: so many)."""
+    """Runs networks of 3 to 12 random operations: each unit is right for its inputs. SKILLET_RANDOM_GRAPHS=1000 sets their number (40)."""
     import onnx_random  # noqa: PLC0415
     count, first = (int(os.environ.get(name, otherwise)) for name, otherwise in (("SKILLET_RANDOM_GRAPHS", "40"), ("SKILLET_RANDOM_GRAPHS_FIRST", "0")))
     wrong, ours, nodes = [], 0, 0
@@ -368,7 +370,7 @@ def case_random_graphs(folder):
     assert ours * 2 > nodes, "most nodes are to be ours"
 
 def case_averages(folder):
-    """Average pools whose output has finer or coarser steps than their input: at most one step off, whoever computes them."""
+    """Average pools whose output steps are finer or coarser than the input's differ by at most one step, whoever computes them."""
     from onnx import TensorProto, helper  # noqa: PLC0415
     taken = 0
     for size, kernel, stride, pads in ((12, 3, 2, [0, 0, 0, 0]), (13, 3, 2, [1, 1, 1, 1]), (12, 3, 2, [0, 0, 1, 1]), (13, 2, 2, [0, 0, 1, 1]), (12, 3, 1, [1, 1, 1, 1])):
@@ -395,7 +397,7 @@ def case_averages(folder):
 
 @contextlib.contextmanager
 def stderr_of(lines):
-    """What libraries say too."""
+    """Collects what libraries write to stderr, too."""
     with tempfile.TemporaryFile() as file:
         kept = os.dup(2)
         os.dup2(file.fileno(), 2)
@@ -409,13 +411,13 @@ def stderr_of(lines):
 
 
 def stored_model(path, stored, chip):
-    """The session that writes a model with its compiled parts in it."""
+    """Returns the session that writes a model with its compiled parts in it."""
     stored.unlink(missing_ok=True)
     return session(path, {"device": chip, **OPTIONS}, **{"ep.context_enable": "1", "ep.context_embed_mode": "1", "ep.context_file_path": str(stored)})
 
 
 def case_contexts_beside_others(folder):
-    """Compiled parts whose results other nodes move and quantize again: ONNX Runtime rewrites these nodes when it loads the model."""
+    """Runs compiled parts whose results other nodes move and requantize: ONNX Runtime rewrites these nodes when it loads the model."""
     stored, parts = folder / "stored.onnx", 0
     for build in (nets.transformer, nets.text_reader, nets.yolo, nets.lenet):
         for types, form in (("u8i8", nets.QDQ), ("i8_per_channel", nets.QDQ), ("u8i8", nets.QOPERATOR)):
@@ -431,8 +433,8 @@ def case_contexts_beside_others(folder):
 
 
 def case_context(folder):
-    """A model that has its compiled parts in it: the same bytes twice, the same numbers, compiled again for another chip and on a
-    machine without an NPU, refused where it is damaged."""
+    """Tests a model that contains its compiled parts: the same bytes twice, the same numbers, compiled again for another chip and on a
+    machine without an NPU, refused if damaged."""
     path, stored = nets.quantized(nets.yolo(), folder / "net.onnx", "u8i8"), folder / "stored.onnx"
     for chip, other in zip(CHIPS, [*CHIPS[1:], "cpu"]):
         made = stored_model(path, stored, chip)
@@ -489,7 +491,7 @@ def case_context(folder):
         onnx.save(model, folder / "renamed.onnx")
         got = session(folder / "renamed.onnx", {"device": chip, **OPTIONS}).run(None, feed)
         assert all(np.array_equal(one, two) for one, two in zip(got, want)), "a renamed node computes something else"
-        for foreign in ("notes", "partition_name"):  # of another node
+        for foreign in ("notes", "partition_name"):  # attributes of another node
             one = next(one for one in contexts[0].attribute if one.name == foreign)
             right, one.s = one.s, b"0" * 32
             onnx.save(model, folder / "foreign.onnx")
@@ -501,7 +503,7 @@ def case_context(folder):
 
 
 def case_context_beside(folder):
-    """Compiled parts in files beside the model: written, and read where the model was moved with them; damaged or missing ones are refused."""
+    """Tests compiled parts in files beside the model: written, and read after model and files were moved; damaged or missing files are refused."""
     path, stored = nets.quantized(nets.text_reader(), folder / "net.onnx", "u8i8"), folder / "stored.onnx"
     made = session(path, {"device": "sim:rk3588", **OPTIONS},
                    **{"ep.context_enable": "1", "ep.context_embed_mode": "0", "ep.context_file_path": str(stored)})
@@ -512,7 +514,7 @@ def case_context_beside(folder):
     assert len(names) > 1 and names == [f"stored_skillet_{i}.bin" for i in range(len(names))], names
     moved = folder / "moved"
     moved.mkdir()
-    # A model that has compiled parts, written once more to where another's are named alike.
+    # A model with compiled parts is written once more to a folder where another model's parts have the same names.
     renamed = stored.rename(folder / "renamed.onnx")
     session(renamed, {"device": "sim:rk3588", **OPTIONS}, **{"ep.context_enable": "1", "ep.context_embed_mode": "0", "ep.context_file_path": str(stored)})
     for one in (stored, renamed):
@@ -536,7 +538,7 @@ def case_context_beside(folder):
     with stderr_of(said):
         assert failure((moved / stored.name).read_bytes(), {"device": "sim:rk3588", **OPTIONS}), "bytes have no place"
     assert "load the model by its path" in said[0], said[0]
-    # A compiler that gives bytes has no file, beside which others could be.
+    # A compiler that returns bytes has no path, so it cannot write files beside the model.
     options, before, said = ort.SessionOptions(), sorted(folder.iterdir()), []
     options.add_provider_for_devices([one for one in ort.get_ep_devices() if one.ep_name == NAME][:1], {"device": "sim:rk3588", **OPTIONS})
     options.log_severity_level = 2
@@ -544,12 +546,12 @@ def case_context_beside(folder):
         given = ort.ModelCompiler(options, str(path), embed_compiled_data_into_model=False).compile_to_bytes()
     assert sorted(folder.iterdir()) == before and "names no file that it writes: the compiled parts are in the model" in said[0], said
     assert np.array_equal(session(given, {"device": "sim:rk3588", **OPTIONS}).run(None, feed)[0], want)
-    beside = session(path, {"device": "sim:rk3588", **OPTIONS}, **{"ep.context_enable": "1", "ep.context_embed_mode": "0"})  # as the host names it
+    beside = session(path, {"device": "sim:rk3588", **OPTIONS}, **{"ep.context_enable": "1", "ep.context_embed_mode": "0"})  # named by the host
     assert np.array_equal(beside.run(None, feed)[0], want) and (folder / "net_ctx_skillet_0.bin").exists(), list(folder.iterdir())
 
 
 def case_compiler_files(folder):
-    """ONNX Runtime's ModelCompiler: files by relative paths, by none, in folders that are not there; weights in files beside the model."""
+    """Tests ONNX Runtime's ModelCompiler: relative paths, no path, missing folders; weights in files beside the model."""
     here = Path.cwd()
     try:
         for embeds in (True, False):
@@ -565,7 +567,7 @@ def case_compiler_files(folder):
                 so.log_severity_level = 3
                 so.add_provider_for_devices([one for one in ort.get_ep_devices() if one.ep_name == NAME][:1], {"device": "sim:rk3588", **OPTIONS})
                 compiler = ort.ModelCompiler(so, model, embed_compiled_data_into_model=embeds, **more)
-                compiler._model_compiler.compile_to_file(to)  # its own function takes None and passes it on, which this one refuses
+                compiler._model_compiler.compile_to_file(to)  # called directly, because the public function passes None on and this one refuses it
 
             rows = [("out.onnx", "net.onnx", {}), ("sub/out.onnx", "net.onnx", {}), (str(place / "whole.onnx"), "apart.onnx", {}),
                     ("given.onnx", Path("net.onnx").read_bytes(), {}),
@@ -578,13 +580,13 @@ def case_compiler_files(folder):
             try:
                 compiled("")
                 assert np.array_equal(session("net_ctx.onnx", {"device": "sim:rk3588", **OPTIONS}).run(None, feed)[0], want)
-            except Exception as failed:  # noqa: BLE001  newer ones want a path
+            except Exception as failed:  # newer versions require a path
                 assert "path must not be empty" in str(failed), failed
             for to in ("nothing/out.onnx", "/proc/out.onnx"):
                 try:
                     compiled(to)
                     raise AssertionError(to)
-                except Exception as failed:  # noqa: BLE001  the runtime has several classes
+                except Exception as failed:  # the runtime has several exception classes
                     assert re.search(rf"{Path(to).parent}/out\S*.*No such file or directory", str(failed)), failed
     finally:
         os.chdir(here)
@@ -596,7 +598,7 @@ def stated_by_inspect(path):
 
 
 def run_file(path, device, feed):
-    """What `skillet run` gives for the file, by output, or the last line of its error."""
+    """Returns the outputs of `skillet run` for the file by name, or the last line of its error."""
     np.savez(f"{path}.in.npz", **feed)
     command = [ARGS.skillet, "run", str(path), "--device", device, "--input", f"{path}.in.npz", "--output", f"{path}.out.npz"]
     done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False, env={**os.environ, "SKILLET_PARTITION": "all"})
@@ -605,7 +607,7 @@ def run_file(path, device, feed):
 
 
 def case_files(folder):
-    """The command with the same files, and networks beyond those of the provider."""
+    """Runs the same files, and more networks, with the command."""
     networks = {one.__name__: one for one in (nets.mobilenet, nets.resnet, nets.yolo, nets.lenet, nets.transformer, nets.text_reader)}
     for name, build in {**nets.UNITS, **networks}.items():
         worst, least = 0, 1
@@ -629,7 +631,7 @@ def case_files(folder):
 
 
 def case_files_of_onnx(folder):
-    """Every fourth node case of the package onnx that has operations of ours: right, or refused."""
+    """Runs every fourth node case of the package onnx with supported operations: right, or refused."""
     from onnx.backend.test.case.node import collect_testcases  # noqa: PLC0415
     ours = set(re.findall(r"[A-Z]\w+", (ROOT / "docs/onnx.md").read_text() + (ROOT / "docs/onnxruntime.md").read_text()))
     with np.errstate(all="ignore"):
@@ -643,7 +645,7 @@ def case_files_of_onnx(folder):
         given = dict(zip([one.name for one in model.graph.input], inputs))
         if not all(isinstance(one, np.ndarray) and one.dtype.kind in "fiub" for one in [*inputs, *outputs]):
             continue
-        for name in list(given)[1:]:  # as exporters have them
+        for name in list(given)[1:]:  # as exporters write them
             model.graph.initializer.append(onnx.numpy_helper.from_array(given.pop(name), name))
         path = folder / f"{case.name}.onnx"
         onnx.save(model, path)
@@ -668,7 +670,8 @@ NEWEST_OPSET = 24
 
 
 def quantized_case(case, ours, path):
-    """The node case with 8 bits for all operations of ours, weights as constants, and its inputs; none where it is not made of floats."""
+    """Writes the node case with all supported operations quantized to 8 bits and weights as constants.
+    Returns its inputs, or None for cases that are not float."""
     inputs, outputs = ([np.asarray(one) if isinstance(one, np.generic) else one for one in side] for side in case.data_sets[0])
     if not inputs or not all(isinstance(one, np.ndarray) for one in [*inputs, *outputs]) or inputs[0].dtype != np.float32:
         return None
@@ -683,7 +686,7 @@ def quantized_case(case, ours, path):
     del model.graph.input[:]
     model.graph.input.extend(kept)
     model.ir_version = min(model.ir_version, 10)
-    for one in model.opset_import:  # the newest that this runtime knows
+    for one in model.opset_import:  # the newest that this runtime supports
         one.version = min(one.version, NEWEST_OPSET)
     operators = sorted({node.op_type for node in model.graph.node} & ours)
     try:
@@ -694,12 +697,12 @@ def quantized_case(case, ours, path):
 
 
 def steps_off(names, got, want, scales):
-    """The largest difference, in steps, of outputs that have a scale."""
+    """Returns the largest difference of outputs with a scale, in steps."""
     return max((np.abs(one.astype(np.float64) - other).max(initial=0) / scales[name] for name, one, other in zip(names, got, want) if name in scales), default=0)
 
 
 def node_cases():
-    """Those of the package onnx that have operations of ours, and these operations."""
+    """Returns the supported operations, and the node cases of the package onnx that have some."""
     from onnx.backend.test.case.node import collect_testcases  # noqa: PLC0415
     ours = set(re.findall(r"[A-Z]\w+", (ROOT / "docs/onnxruntime.md").read_text().split("| taken,")[1].split("What a chip takes")[0]))
     with np.errstate(all="ignore"):
@@ -707,7 +710,7 @@ def node_cases():
 
 
 def case_as_they_are(_):
-    """The node cases of the package onnx, as they are: float, or types that no NPU takes. With the provider each gives what it gives without."""
+    """Runs the node cases of the package onnx unchanged: float, or types that no NPU takes. Results with and without the provider are equal."""
     loaded, ours = 0, 0
     for case in node_cases()[1]:
         model = onnx.ModelProto()
@@ -717,7 +720,7 @@ def case_as_they_are(_):
         try:
             alone = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
             want = alone.run(None, given)
-        except Exception:  # noqa: BLE001  types that the runtime has no kernel for
+        except Exception:  # types for which the runtime has no kernel
             continue
         made = session(model.SerializeToString(), {"device": "sim:rk3588", **OPTIONS})
         loaded += 1
@@ -729,7 +732,7 @@ def case_as_they_are(_):
 
 
 def case_node_cases(folder):
-    """The node cases of the package onnx that have operations of ours, quantized: how many have a part on an NPU; those are right."""
+    """Runs the quantized node cases of the package onnx with supported operations. Counts those with a part on an NPU, which must be right."""
     ours, cases = node_cases()
     path, taken, left, of_host, worst = folder / "case.onnx", [], 0, [], []
     for case in cases:
@@ -737,7 +740,7 @@ def case_node_cases(folder):
         try:
             of_cpu = reference(path) if given else None
             made = of_cpu and next((one for one in (session(path, {"device": chip, **OPTIONS}) for chip in ("sim:rk3588", "sim:a311d")) if placed(one)[0]), None)
-        except Exception as failed:  # noqa: BLE001  of newer versions than this runtime, or wrong on purpose
+        except Exception as failed:  # newer versions than this runtime's, or wrong on purpose
             assert "skillet" not in str(failed).lower(), failed
             of_cpu = None
         if not of_cpu:
@@ -750,7 +753,7 @@ def case_node_cases(folder):
         scales, want = nets.output_scales(path), of_cpu.run(None, given)
         names = [one.name for one in made.get_outputs()]
         off = steps_off(names, made.run(None, given), want, scales) / operations
-        # What the host makes of the rest is its own: its softmax of uint8 is wrong (1.24.4, optimisation "extended").
+        # The host's results for other operations are its own: its softmax of uint8 is wrong (1.24.4, optimisation "extended").
         if off > 1.01 and steps_off(names, ort.InferenceSession(str(path), providers=["CPUExecutionProvider"]).run(None, given), want, scales) > operations:
             of_host.append(case.name)
         else:
@@ -783,7 +786,7 @@ np.save(path + ".npy", np.stack(answers))
 
 
 def case_faults(folder):
-    """A board's kernel driver: each call failing always, and from some place on; jobs that are lost. The answers are right, or there is an error."""
+    """Makes a board's kernel driver fail: each call always, and from some place on; jobs that are lost. Answers are right, or there is an error."""
     path = nets.quantized(nets.mobilenet(), folder / "net.onnx", "u8i8")
     made = reference(path)
     want, step = made.run(None, inputs_for(made, 5))[0], nets.output_scale(path)
@@ -802,7 +805,7 @@ def case_faults(folder):
 
 
 def conformance(folder, provider, *words):
-    """What skillet.conformance says of a provider, without a TensorFlow Lite runtime: Skillet's CPU kernels say what is right."""
+    """Runs skillet.conformance with a provider. Without a TensorFlow Lite runtime, Skillet's CPU kernels compute the expected results."""
     command = [sys.executable, "-m", "skillet.conformance", "--onnx-ep", provider, *words, "--jobs", "2", "--json", "-o", str(folder / "out")]
     environment_of_it = {**os.environ, "PYTHONPATH": str(ROOT / "src/frontend/python"),
                          "SKILLET_C_LIBRARY": str(Path(ARGS.library).parents[1] / "c_api/libskillet_c.so.0")}
@@ -811,7 +814,7 @@ def conformance(folder, provider, *words):
 
 
 def case_host_time(folder):
-    """Beside a provider that does nothing, on a device that computes nothing: 3072 floats in, 10 out."""
+    """Measures host time against a provider that does nothing, on a device that computes nothing: 3072 floats in, 10 out."""
     nothing = folder / "libnothing.so"
     subprocess.run([os.environ.get("CXX", "c++"), "-std=c++20", "-O2", "-fPIC", "-shared", "-Wno-missing-field-initializers", f"-I{ROOT / 'src'}",
                     str(ROOT / "tests/integration/onnxruntime_nothing.cpp"), "-o", str(nothing)], check=True)
@@ -842,7 +845,7 @@ def case_host_time(folder):
 
 
 def case_conformance(folder):
-    """The models of the suite as ONNX files: the runtime's own kernels agree with TensorFlow Lite's, and so does the provider."""
+    """Runs the models of the suite as ONNX files: the runtime's own kernels agree with TensorFlow Lite's, and so does the provider."""
     sys.path.insert(0, str(ROOT / "src/frontend/python"))
     from skillet.conformance._cases import build, ops_suite
     from skillet.conformance._onnx import NoForm, Writer
@@ -855,7 +858,7 @@ def case_conformance(folder):
         onnx.checker.check_model(made, full_check=True)
         forms += 1
     assert forms > 150, forms
-    # int8 softmax, depth_to_space and resize_bilinear of ONNX Runtime 1.24 are wrong or not there.
+    # int8 softmax, depth_to_space and resize_bilinear of ONNX Runtime 1.24 are wrong or missing.
     code, report, err = conformance(folder, "CPUExecutionProvider", "--fraction", "1/9", "--only", "u8")
     statuses = {one["name"]: one["status"] for one in report["cases"]}
     assert {one for one, status in statuses.items() if status not in ("Pass", "Skip")} <= {"softmax/u8/8x8/c1"}, (code, err)

@@ -1,6 +1,7 @@
-"""LiteRT's own profiler (a tflite::Profiler, what benchmark_model --enable_op_profiling puts into TfLiteContext) through its C interface.
+"""Uses LiteRT's own profiler through its C interface.
 
-Python hosts have no way to set one: here the delegate's Prepare puts it into the context that the host hands over.
+It is a tflite::Profiler, which benchmark_model --enable_op_profiling puts into TfLiteContext. Python hosts cannot set a profiler,
+so the delegate's Prepare puts it into the context that the host passes.
 """
 import ctypes
 import importlib.util
@@ -12,7 +13,7 @@ DELEGATE_PROFILED_OPERATOR = 8
 
 
 class Event(ctypes.Structure):
-    """Microseconds. Between the times and the metadata are what memory was in use before and after."""
+    """Times in microseconds. The fields between the times and the metadata are memory usage before and after."""
     _fields_ = [("tag", ctypes.c_char_p), ("type", ctypes.c_int), ("start", ctypes.c_uint64), ("elapsed", ctypes.c_uint64),
                 ("memory", ctypes.c_uint64 * 6), ("node", ctypes.c_uint64), ("graph", ctypes.c_uint64), ("source", ctypes.c_uint64)]
 
@@ -30,7 +31,7 @@ class Profiler:
             raise RuntimeError(f"{name}: status {status}")
 
     def watch(self, delegate):
-        """DELEGATE, as load_delegate() of Python gives it, of a host that is made next."""
+        """Installs the profiler in DELEGATE, as Python's load_delegate() returns it, before its host is made."""
         prepare = ctypes.c_void_p.from_address(delegate._get_native_delegate_pointer() + PREPARE_OFFSET)
         original = PREPARE(prepare.value)
 
@@ -41,7 +42,7 @@ class Profiler:
         prepare.value = ctypes.cast(self.kept, ctypes.c_void_p).value
 
     def operations(self):
-        """(tag, index of the operation, microseconds) of those that a delegate told."""
+        """Returns (tag, index of the operation, microseconds) for the operations that a delegate reported."""
         count = ctypes.c_int()
         self.call("LiteRtGetNumProfilerEvents", self.pointer, ctypes.byref(count))
         events = (Event * count.value)()

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""`skillet quantize`: the file that it writes, in the published runtimes.
+"""Runs the file that `skillet quantize` writes in the published runtimes.
 
 usage: quantize_test.py SKILLET DELEGATE
 
-LiteRT's reference kernels make the same bits of it as our own, and the delegate takes of it what it does not take of the model,
-with jobs that are proven too. Of ../shared/models as well, where they are there. Exit code 77: nothing could be tested.
+LiteRT's reference kernels compute the same bits as Skillet's, and the delegate claims operations that it does not claim in the original
+model, also if only proven jobs are allowed. Includes ../shared/models if they exist. Exit code 77: nothing could be tested.
 """
 import json
 import os
@@ -18,8 +18,8 @@ import environment
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared/models"
-# Model, and how many operations the delegate claims of what was written, with jobs that are proven.
-MODELS = {ROOT / "tests/models/conv_scales_i8.tflite": 0,  # an image that is not square is not proven
+# Model, and how many operations of the written file the delegate claims with proven jobs.
+MODELS = {ROOT / "tests/models/conv_scales_i8.tflite": 0,  # images that are not square are not proven
           SHARED / "tf2_mobilenet_v2_1.0_224_ptq.tflite": 65,
           SHARED / "movenet_single_pose_lightning_ptq.tflite": 90}
 INFERENCES, TRIED = 6, 2

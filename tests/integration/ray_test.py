@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""skillet.ray on a cluster of two nodes of this machine, an NPU each: results are those of a session; actors are where NPUs are.
+"""Tests skillet.ray on a cluster of two nodes of this machine, an NPU each: results equal a session's; actors run where NPUs are.
 
 usage: ray_test.py C_LIBRARY SKILLET SOURCE_DIR VENV     (VENV: made at the first run, some 500 MB; `./x hosts` calls this)
 """
@@ -76,7 +76,7 @@ class Cluster(unittest.TestCase):
             np.testing.assert_array_equal(row[self.output], self.expected[row["id"]])
 
     def test_rows_without_the_column(self):
-        """The last one: Ray keeps the actor of a data set that failed for a while."""
+        """Runs last: Ray keeps the actor of a failed data set for a while."""
         with self.assertRaisesRegex(Exception, f"no column {self.name}; there are other"):
             skillet.ray.map_batches(ray.data.from_items([{"other": 1}]), MODEL, DEVICE).take_all()
 
@@ -91,7 +91,7 @@ class Cluster(unittest.TestCase):
             for key, value in theirs.items():
                 if isinstance(value, float):
                     self.assertAlmostEqual(ours[key], value, 9, key)
-                elif key != "differences":  # rounded for each share
+                elif key != "differences":  # rounded separately for each share
                     self.assertEqual(ours[key], value, key)
             for mine, one in zip(ours["differences"], theirs["differences"]):
                 self.assertEqual(mine["largest"], one["largest"])

@@ -1,4 +1,4 @@
-"""The cases of a test program: its functions case_..., each with an empty folder."""
+"""Runs the cases of a test program: its functions case_..., each with an empty folder."""
 import argparse
 import re
 import sys
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def run_cases(names, pattern):
-    """Of the program's globals(), those whose name has the pattern. The exit code."""
+    """Runs the cases among the program's globals() whose name matches the pattern. Returns the exit code."""
     cases = {name: case for name, case in names.items() if name.startswith("case_")}
     chosen = {name: case for name, case in cases.items() if re.search(pattern, name)}
     if not chosen:
@@ -26,7 +26,7 @@ def run_cases(names, pattern):
 
 
 def parser_of_cases(build):
-    """LIBRARY SKILLET [--build DIR] [--case PATTERN]; --inside: in the virtual environment."""
+    """Returns a parser for LIBRARY SKILLET [--build DIR] [--case PATTERN]; --inside: in the virtual environment."""
     parser = argparse.ArgumentParser()
     for name in ("library", "skillet"):
         parser.add_argument(name, type=lambda path: str(Path(path).resolve()))

@@ -1,4 +1,4 @@
-"""Cases of a test program that are chosen by a pattern."""
+"""Tests how a pattern selects cases of a test program."""
 import contextlib
 import io
 import unittest
