@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""CPU kernels against TensorFlow Lite's, operation by operation, in one process on one thread.
+"""Compares CPU kernels with TensorFlow Lite's, operation by operation, in one process on one thread.
 
 usage: ref_bench.py LIBSKILLET_C [--seconds S] [--only TEXT]
 
 Columns: CPU milliseconds of one run, the least of many alternating ones: ours, XNNPACK, TFLite's built-in kernels; and the
-ratios to ours. AMX is refused to this process (a seccomp filter), so that XNNPACK uses AVX-512 at most. Needs ai-edge-litert,
-NumPy and flatc; the models are written by tests/conformance/one_op.py.
+ratios to ours. AMX is disabled for this process (a seccomp filter), so that XNNPACK uses AVX-512 at most. Needs ai-edge-litert,
+NumPy and flatc; tests/conformance/one_op.py writes the models.
 """
 
 import argparse
@@ -25,7 +25,7 @@ RANDOM = np.random.RandomState(1)
 
 
 def refuse_amx():
-    """arch_prctl(ARCH_REQ_XCOMP_PERM) fails from here on; x86-64 only."""
+    """Makes arch_prctl(ARCH_REQ_XCOMP_PERM) fail from here on. x86-64 only."""
     load_arch, load_number, load_first = (0x20, 0, 0, 4), (0x20, 0, 0, 0), (0x20, 0, 0, 16)
     program = [load_arch, (0x15, 0, 5, 0xC000003E), load_number, (0x15, 0, 3, 158), load_first, (0x15, 0, 1, 0x1023),
                (0x06, 0, 0, 0x00050001), (0x06, 0, 0, 0x7FFF0000)]
@@ -149,7 +149,7 @@ def ours_run(ours, model_file, inputs):
 
 
 def least_ms(runs, seconds):
-    """The least CPU time of one run of each, alternating."""
+    """Returns the least CPU time of a run of each, in alternating order."""
     best = [float("inf")] * len(runs)
     for run in runs:
         run()

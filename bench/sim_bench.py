@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Whole models on simulated chips against XNNPACK on one core, in one process.
+"""Compares whole models on simulated chips with XNNPACK on one core, in one process.
 
 usage: sim_bench.py LIBSKILLET_C [--seconds S] [--device NAME]... MODEL.tflite...
 
 Columns: CPU milliseconds of one inference, the least of many alternating ones, on the simulated chip, by our CPU kernels and
-by XNNPACK; and the ratio of the first to the last. AMX is refused to this process. Needs what ref_bench.py needs.
+by XNNPACK; and the ratio of the first to the last. AMX is disabled for this process. Needs what ref_bench.py needs.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from ref_bench import Ours, RANDOM, least_ms, ours_run, peer, refuse_amx
 
 
 class Device(Ours):
-    """The C interface on a device."""
+    """Runs models with the C interface on a device."""
 
     def __init__(self, path, name):
         super().__init__(path)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""What a trace costs an inference: one process, in which sessions with a trace and without take turns.
+"""Measures what a trace costs an inference, in one process that alternates sessions with and without a trace.
 
 usage: trace_bench.py LIBRARY [--device D]... [--seconds S] [--turns N] MODEL...      LIBRARY: libskillet_c.so
 
-A row: CPU time of a run without a trace, of all threads; what a trace adds; both per cent. Of many turns the least counts: other processes of a busy
-machine slow CPU time down too, but never speed it up. The last column is the median of the per cent of pairs of turns, one after the other.
+A row: CPU time of a run without a trace, of all threads; what a trace adds; the same in per cent. The least of many turns counts: other processes
+slow CPU time down too, but never speed it up. The last column is the median percentage over pairs of consecutive turns.
 """
 import argparse
 import os
@@ -16,7 +16,7 @@ import time
 
 
 def turn(skillet, model, device, trace, seconds):
-    """CPU seconds of a run, by a session of its own. What is in the buffer when it ends was not written yet: that of 20 ms at most."""
+    """Returns the CPU seconds of a run in a new session. Events still in the buffer at the end are not written yet: those of 20 ms at most."""
     with skillet.Session(model, device, partition="all", unproven="take", **({"trace": trace} if trace else {})) as session:
         memory = [[bytearray(info.nbytes) for info in infos] for infos in (session.inputs, session.outputs)]
         session.run_on(*memory)
@@ -28,7 +28,7 @@ def turn(skillet, model, device, trace, seconds):
 
 
 def measured(skillet, model, device, seconds, turns, folder):
-    """CPU seconds of each turn with a trace, and of those without."""
+    """Returns the CPU seconds of each turn with a trace, and of those without."""
     found = {True: [], False: []}
     for i in range(turns):
         for traced in (i % 2 == 0, i % 2 == 1):

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What comparing an NPU with the CPU costs on load, and what it brings: the table of docs/dev/trust.md, by simulated chips.
+"""Measures cost and benefit of comparing an NPU with the CPU on load: the table of docs/dev/trust.md, by simulated chips.
 
 usage: trust_bench.py SKILLET [--chip CHIP]... MODEL.tflite...
 
-In a cell, of one chip: operations of the model on the NPU with unproven=refuse, with verify, and with take; CPU milliseconds that
-`skillet run` takes more than with take when it compares (the first load), and again with the same trust store (a later one); how long
-both said that they compared; and what the first may take: as much as loading it once and 20 inferences. partition=all.
+The cell of a chip: operations of the model on the NPU with unproven=refuse, with verify, and with take; additional CPU milliseconds
+of `skillet run` over take when it compares (the first load), and again with the same trust store (a later load); the reported
+times of both comparisons; and the limit for the first: the cost of loading it once and 20 inferences. partition=all.
 """
 import argparse
 import json
@@ -23,7 +23,7 @@ def cpu_ms():
 
 
 def run(skillet, model, chip, unproven, store):
-    """Operations on the NPU, of how many; CPU milliseconds; the milliseconds of the comparison that it says."""
+    """Returns the operations on the NPU, the number of all, CPU milliseconds, and the reported milliseconds of the comparison."""
     before = cpu_ms()
     done = subprocess.run([skillet, "run", model, "--device", f"sim:{chip}", "--unproven", unproven, "--random", "1", "--json"],
                           capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL,
@@ -33,7 +33,7 @@ def run(skillet, model, chip, unproven, store):
 
 
 def allowed(skillet, model, chip, store):
-    """CPU milliseconds of loading it once and 20 inferences."""
+    """Returns the CPU milliseconds of loading the model once and 20 inferences."""
     took = []
     for runs in (1, 4):
         before = cpu_ms()

@@ -20,7 +20,7 @@ HEAD = ("| network | accelerator | operations left to the CPU | ms | : Vela | co
 
 
 def run(command):
-    """Its output, and its CPU seconds; an error says which command it was."""
+    """Runs a command. Returns its output and its CPU seconds. Raises RuntimeError if it fails."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run([str(one) for one in command], capture_output=True, text=True, timeout=600, check=False)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -34,13 +34,13 @@ def best_of_three(command):
 
 
 def measured(skillet, model, chip, folder):
-    """Of a model, which Vela may have made: what it takes on the chip, and CPU seconds of its compilation."""
+    """Returns the model's costs on the chip, and the CPU seconds of its compilation. Vela may have made the model."""
     options = [model, "--device", f"sim:{chip}", "--partition", "all", "--json"]
     text, seconds = best_of_three([skillet, "compile", *options, "-o", folder / "out.skp"])
     made = json.loads(text)
     plan = json.loads(run([skillet, "plan", model, "--chip", chip, "--partition", "all", "--json"])[0])["chips"][0]
     parts = made["parts"]
-    # Vela's parts have one memory between them, and one list of constants.
+    # Vela's parts share one memory, and one list of constants.
     of_parts = max if any(one["kind"] == "Vela program" for part in parts for one in part["operations"]) else sum
     return {"ms": plan["device_ms"], "cpu_ops": plan["cpu_ops"],
             "constants": of_parts(one["constant_bytes"] - one["command_bytes"] for one in parts),

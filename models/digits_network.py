@@ -1,6 +1,7 @@
-"""The digit classifier: one table of layers, run by training and written to the model file from the same rows.
+"""Defines the digit classifier: one table of layers, used for training and for the model file.
 
-Called by train_digits.py. Shapes are NHWC; every activation is uint8 in the end, every weight tensor has one scale.
+Called by train_digits.py. Shapes are NHWC. In the model file, every activation is uint8, and every weight tensor has
+one scale.
 """
 
 from dataclasses import dataclass

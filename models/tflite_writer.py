@@ -1,6 +1,6 @@
 """Writes quantized TFLite model files (schema version 3) tensor by tensor and op by op.
 
-Called by train_digits.py. Knows nothing of training or of the network's shape.
+Called by train_digits.py. Must not know of training or of the network's shape.
 """
 
 import flatbuffers
@@ -77,7 +77,7 @@ class ModelWriter:
         return codes.index(code)
 
 
-# Options table of each op, and the members that are the same wherever this project writes it.
+# For each op, the options table and the members that are always the same in this project.
 OPTIONS = {
     "CONV_2D": ("Conv2DOptions", {"dilationHFactor": 1, "dilationWFactor": 1}),
     "DEPTHWISE_CONV_2D": ("DepthwiseConv2DOptions",

@@ -177,7 +177,7 @@ def activation_ranges(weights, images):
 
 
 def float_accuracy(weights, images, labels, ranges=None):
-    """Per cent of right answers of the network as it is while training."""
+    """Returns the percentage of right answers of the network during training."""
     right = 0
     for start in range(0, len(images), 1000):
         logits = forward(weights, to_input(images[start:start + 1000]), ranges)["logits"][:, 0, 0, :]

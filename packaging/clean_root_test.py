@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Installs the packages into clean roots of Debian 12, uses and removes them.
 
-usage: clean_root_test.py FOLDER WORK     FOLDER: as package.py left it; WORK: for roots, whose archives stay for the next time
+usage: clean_root_test.py FOLDER WORK     FOLDER: made by package.py; WORK: for roots, whose archives are kept for the next run
 
 Needs mmdebstrap, a mirror of Debian the first time, and root (for chroot). For arm64 the base is unpacked and programs run
-under qemu-user: its maintainer scripts, which are those of the other architecture, do not run there.
+under qemu-user. Maintainer scripts do not run there; they equal those of the other architecture.
 """
 import contextlib
 import json
@@ -24,7 +24,7 @@ FOLDER, WORK = (Path(one).resolve() for one in sys.argv[1:3])
 VERSION, NATIVE = package.version(), package.native()
 MODEL = "usr/share/doc/skillet/models"
 LINK = "usr/lib/teflon/libteflon.so"
-SEVEN = 7  # what the picture shows
+SEVEN = 7  # the digit in the picture
 NAMES = ["libskillet0", "libskillet-dev", "skillet", "skillet-teflon"]
 
 
@@ -55,7 +55,7 @@ def web_server(folder):
 
 
 def base(arch, suite="bookworm"):
-    """An archive of a small Debian: 12, or another."""
+    """Returns an archive of a minimal Debian, 12 by default."""
     archive = WORK / f"base-{arch}{'' if suite == 'bookworm' else '-' + suite}.tar"
     if not archive.exists():
         how = ["--variant=minbase"] if arch == NATIVE else ["--variant=extract", "--include=libc6,python3,libpython3-stdlib"]
@@ -71,13 +71,13 @@ def unpack(arch, suite="bookworm"):
     root.mkdir(parents=True)
     run("tar", "-xf", base(arch, suite), "-C", root, "--exclude=./dev/*")
     (root / "dev").mkdir(exist_ok=True)
-    (root / "dev/null").touch(0o666)  # a file will do for what runs here
+    (root / "dev/null").touch(0o666)  # a plain file suffices for the programs that run here
     (root / "dev/fd").symlink_to("/proc/self/fd")
     return root
 
 
 def recognised(output):
-    """The best class of the only picture, of `skillet run --json`."""
+    """Returns the best class of the only picture, from the output of `skillet run --json`."""
     return json.loads(output)["runs"][0]["outputs"][0]["top"][0]["class"]
 
 
@@ -87,14 +87,14 @@ def digits(root):
 
 
 class Debian(unittest.TestCase):
-    """On this machine's architecture, in order."""
+    """Tests on this machine's architecture, in order."""
 
     @classmethod
     def setUpClass(cls):
         cls.root = unpack(NATIVE)
 
     def inside(self, *command):
-        # /proc of its own, which goes with it.
+        # A separate /proc, which disappears with its processes.
         space = ["unshare", "--mount", "--pid", "--fork", f"--mount-proc={self.root}/proc"]
         return run(*space, "chroot", self.root, "env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND=noninteractive", *command)
 
@@ -104,7 +104,7 @@ class Debian(unittest.TestCase):
         self.inside("dpkg", "-i", *(f"/tmp/{file.name}" for file in files))
 
     def made(self, control, files):
-        """A package of another project."""
+        """Makes a package of another project."""
         tree = WORK / "other"
         shutil.rmtree(tree, ignore_errors=True)
         (tree / "DEBIAN").mkdir(parents=True)
@@ -121,7 +121,7 @@ class Debian(unittest.TestCase):
                           "Description": "stands for Mesa's"}, {LINK: f"of Mesa {version}"})
 
     def newer(self, name):
-        """The same package with a higher version."""
+        """Makes the same package with a higher version."""
         tree = WORK / "newer"
         shutil.rmtree(tree, ignore_errors=True)
         run("dpkg-deb", "-R", deb(name), tree)
@@ -132,7 +132,7 @@ class Debian(unittest.TestCase):
         return file
 
     def link(self):
-        """What programs find at the path: the text of a file, or where a link leads."""
+        """Returns what programs find at the path: the text of a file, or the target of a link."""
         path = self.root / LINK
         return os.readlink(path) if path.is_symlink() else path.read_text() if path.exists() else None
 
@@ -161,7 +161,7 @@ class Debian(unittest.TestCase):
         self.install(deb("skillet"))
         old, new = self.mesa("1"), self.mesa("2")
         ours = "../skillet/libskillet.so"
-        steps = [  # what is done, what is found then
+        steps = [  # action, result
             ("theirs first", lambda: self.install(old), "of Mesa 1"),
             ("ours", lambda: self.install(deb("skillet-teflon")), ours),
             ("theirs is upgraded", lambda: self.install(new), ours),
@@ -181,7 +181,7 @@ class Debian(unittest.TestCase):
         self.inside("dpkg", "--purge", "skillet")
 
     def test_3_installs_and_upgrades_from_a_web_server(self):
-        """The folder of packages as it is, trusted; then signed, with a newer version."""
+        """Installs from the folder of packages as it is, trusted; then signed, with a newer version."""
         served, signing = WORK / "served", WORK / "gnupg"
         self.addCleanup(shutil.rmtree, signing)  # GnuPG's agent ends with it
         for one in served, signing:
@@ -257,7 +257,7 @@ class Arm64(unittest.TestCase):
 
 
 class Container(unittest.TestCase):
-    """The recipe, on the same small Debian 12 in the place of the image that it names: nothing is fetched."""
+    """Builds the recipe on the same minimal Debian 12 instead of the image that it names, so nothing is downloaded."""
 
     @classmethod
     def setUpClass(cls):
@@ -286,7 +286,7 @@ class Container(unittest.TestCase):
 
 
 class OlderDebian(Debian):
-    """Debian 11: a C library that is older than the one of the build."""
+    """Tests on Debian 11, whose C library is older than the build's."""
 
     @classmethod
     def setUpClass(cls):

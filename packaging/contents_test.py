@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What is in packages that were made: files, what libraries need and export, lintian, the tag of the wheel.
+"""Checks the contents of packages: files, dependencies and exports of libraries, lintian, the tag of the wheel.
 
-usage: contents_test.py FOLDER     as package.py left it
+usage: contents_test.py FOLDER     made by package.py
 """
 import os
 import re
@@ -19,10 +19,10 @@ import package  # noqa: E402
 FOLDER = Path(sys.argv.pop(1)).resolve()
 VERSION = package.version()
 ARCHITECTURES = sorted(path.name.split("_")[2][:-4] for path in FOLDER.glob("libskillet0_*.deb"))
-# All that a program may need from the system: parts of the C library.
+# The only system libraries that a program may need: parts of the C library.
 ALLOWED = re.compile(r"(libc|libm|libdl|libpthread|ld-linux[\w-]*)\.so\.\d")
 
-# package: what must be in it; %s is the folder of libraries of its architecture.
+# package: required files; %s is the folder of libraries of its architecture.
 FILES = {
     "skillet": ["usr/bin/skillet", "usr/lib/skillet/libskillet.so", "usr/lib/skillet/libskillet_onnxruntime.so", "usr/lib/skillet/libLiteRtCompilerPlugin_Skillet.so",
                 "usr/lib/skillet/libLiteRtDispatch_Skillet.so", "usr/lib/skillet/libskillet-virtual.so",

@@ -46,7 +46,7 @@ def native():
 
 
 def stage(arch, build, folder):
-    """The build as it is installed in /usr, libraries where Debian has those of ARCH."""
+    """Installs the build as in /usr, with libraries where Debian has those of ARCH."""
     shutil.rmtree(folder, ignore_errors=True)
     try:
         run("cmake", "-S", SOURCE, "-B", build, f"-DCMAKE_INSTALL_LIBDIR=lib/{TRIPLETS[arch]}")
@@ -60,14 +60,14 @@ def stage(arch, build, folder):
 
 
 def write_pages(command, folder):
-    """Manual pages and completion, of the command's own --help."""
+    """Writes manual pages and completion from the command's --help."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     run(sys.executable, HERE / "pages.py", command, folder)
 
 
 def debs(arch, staged, pages, work, out):
-    """Those for every architecture (skillet-teflon) once: with this machine's own."""
+    """Builds the Debian packages. Those for every architecture (skillet-teflon) are built once, with this machine's own."""
     shutil.rmtree(work, ignore_errors=True)
     tree = work / "skillet"
     shutil.copytree(HERE / "debian", tree / "debian")
@@ -84,20 +84,20 @@ def is_elf(file):
 
 
 def needed_glibc(files):
-    """The newest version of the C library that any of them asks for."""
+    """Returns the newest version of the C library that any of the files needs."""
     asked = [tuple(map(int, found)) for file in files if is_elf(file)
              for found in re.findall(r"\bGLIBC_(\d+)\.(\d+)", run("readelf", "--version-info", "--wide", file))]
     return max(asked)
 
 
 def python_files():
-    """Where below the package's parent folder: which file."""
+    """Returns {place below the package's parent folder: file}."""
     parent = SOURCE / "src/frontend/python"
     return {path.relative_to(parent): path for path in sorted((parent / "skillet").rglob("*")) if path.suffix in (".py", ".cpp") or path.name == "py.typed"}
 
 
 def contents_of_wheel(staged):
-    """Where in the wheel `skillet`: which file."""
+    """Returns {place in the wheel `skillet`: file}."""
     files = {str(place): path for place, path in python_files().items()}
     files["skillet/include/skillet/skillet.h"] = SOURCE / "include/skillet/skillet.h"
     files["skillet/bin/skillet"] = staged / "usr/bin/skillet"
@@ -108,25 +108,25 @@ def contents_of_wheel(staged):
     return files
 
 
-# What a part of the Python package needs besides.
+# Additional requirements of parts of the Python package.
 EXTRAS = {"numpy": ["numpy"], "conformance": ["numpy", "ai-edge-litert"], "frigate": ["numpy"], "mlserver": ["mlserver"], "ray": ["ray[data]"],
           "executorch": ["executorch>=1.5", "torch", "torchao"], "quantize": ["ai-edge-quantizer", "onnxruntime", "onnx"]}
 
-# Wheels of one plug-in each, for hosts that load it themselves: the package in wheels/, and which libraries lie beside its one source.
-# A wheel has no links, so LiteRT's file is there by both names.
+# Wheels of one plug-in each, for hosts that load it themselves: the package in wheels/, and the libraries beside its only source.
+# Wheels cannot contain links, so LiteRT's file is in the wheel under both names.
 PLUGINS = {"onnxruntime-ep-skillet": ["libskillet_onnxruntime.so"],
            "ai-edge-litert-skillet": ["libLiteRtCompilerPlugin_Skillet.so", "libLiteRtDispatch_Skillet.so"]}
 
 
 def described_skillet():
-    """Of METADATA what follows the summary, and other files of .dist-info."""
+    """Returns the part of METADATA after the summary, and other files of .dist-info."""
     extras = "".join(f"Provides-Extra: {name}\n" + "".join(f"Requires-Dist: {one}; extra == '{name}'\n" for one in packages)
                      for name, packages in EXTRAS.items())
     return extras, (HERE / "wheel.md").read_text(), {"entry_points.txt": "[console_scripts]\nskillet = skillet.__main__:main\n"}
 
 
 def wheel(name, arch, number, out, files, about):
-    """One of FILES, as contents_of_wheel() gives them; ABOUT: extras, description, other files of .dist-info."""
+    """Writes a wheel. FILES: as contents_of_wheel() returns them; ABOUT: extras, description, other files of .dist-info."""
     major, minor = needed_glibc(files.values())
     tag = f"py3-none-manylinux_{major}_{minor}_{TRIPLETS[arch].split('-')[0]}"
     extras, description, more = about
@@ -150,7 +150,7 @@ def wheel(name, arch, number, out, files, about):
     file = out / f"{stem}-{tag}.whl"
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for place, content in data.items():
-            entry = zipfile.ZipInfo(place)  # of 1980: the same bytes each time
+            entry = zipfile.ZipInfo(place)  # dated 1980, so that the bytes are the same each time
             mode = EXECUTABLE if content.startswith(b"\x7fELF") else PLAIN
             entry.external_attr, entry.compress_type = (0o100000 | mode) << 16, zipfile.ZIP_DEFLATED
             archive.writestr(entry, content)
@@ -169,7 +169,7 @@ def wheels(arch, number, staged, out):
 
 
 def tar(arch, number, staged, pages, out):
-    """To be unpacked into /usr/local, or anywhere."""
+    """Writes an archive to be unpacked into /usr/local, or anywhere."""
     name = f"skillet-{number}-{TRIPLETS[arch].split('-')[0]}-linux"
     file = out / f"{name}.tar.xz"
     usr = staged / "usr"
@@ -191,7 +191,9 @@ def tar(arch, number, staged, pages, out):
 
 
 def repository(out):
-    """Makes the folder one that apt reads from any web server (`deb [trusted=yes] https://.../ ./`), or signed: gpg --clearsign -o InRelease Release."""
+    """Makes the folder a repository that apt can read from any web server.
+
+    Unsigned: `deb [trusted=yes] https://.../ ./`; or signed: gpg --clearsign -o InRelease Release."""
     index = run("dpkg-scanpackages", "--multiversion", ".", cwd=out).encode()
     files = {"Packages": index, "Packages.gz": gzip.compress(index, mtime=0)}
     for name, content in files.items():

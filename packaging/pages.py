@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes manual pages and the completion of bash, of what the command's --help says.
+"""Writes manual pages and the completion of bash from the command's --help.
 
 usage: pages.py SKILLET FOLDER
 """
@@ -41,7 +41,7 @@ complete -o default -F _skillet skillet
 
 @dataclass
 class Option:
-    names: str  # "-o,--output", or "MODEL" of an argument
+    names: str  # "-o,--output", or "MODEL" for an argument
     type: str
     help: str = ""
 
@@ -50,12 +50,12 @@ class Option:
 
 
 class Help:
-    """A page of --help, of the command or of a verb."""
+    """The parsed --help of the command or of a verb."""
 
     def __init__(self, command, *verb):
         text = subprocess.run([command, *verb, "--help"], capture_output=True, text=True, check=True).stdout
         self.about, _, rest = text.partition("\nUsage: ") if "\nUsage: " in text else re.split(r"(\n\n)", text, maxsplit=1)
-        if text.startswith("usage: "):  # of a verb of Python
+        if text.startswith("usage: "):  # a verb written in Python
             self.about, rest = re.search(r"\n\n(.*?)\n\n((?:positional|options).*)", text, re.S).groups()
         rest, _, codes = rest.partition("\nExit codes: ")
         rest = rest.partition("\nExample:")[0]
@@ -85,7 +85,7 @@ def main():
     command, folder = sys.argv[1], Path(sys.argv[2])
     whole, version = Help(command), subprocess.run([command, "--version"], capture_output=True, text=True, check=True).stdout.strip()
     of_python = re.search(r"if Python is here: ([\w\s,]+),\s+decode", whole.about)[1].replace(",", " ").split()
-    can_say = [name for name in of_python if subprocess.run([command, name, "--help"], capture_output=True).returncode == 0]  # some ask for NumPy first
+    can_say = [name for name in of_python if subprocess.run([command, name, "--help"], capture_output=True).returncode == 0]  # some need NumPy to print their help
     verbs = {name: Help(command, name) for name in [*re.findall(r"^  (\w+) ", whole.verbs, re.M), *can_say]}
     devices = json.loads(subprocess.run([command, "devices", "--all", "--json"], capture_output=True, text=True, check=True).stdout)["devices"]
     simulated = [one["device"] for one in devices if one["device"].startswith("sim:")]

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Installs the wheels into an empty environment without an index, then uses them there with published hosts on a simulated NPU.
 
-usage: wheels_test.py FOLDER WORK [BUILD]     FOLDER: as package.py left it; with BUILD: made here of that build
+usage: wheels_test.py FOLDER WORK [BUILD]     FOLDER: made by package.py; with BUILD: made here from that build
 """
 import os
 import platform
@@ -79,7 +79,7 @@ def run(*command, **keywords):
 
 
 def make(build):
-    """Those of this machine, of what is built there."""
+    """Makes the wheels of this machine from BUILD."""
     staged = WORK / "staged"
     shutil.rmtree(staged, ignore_errors=True)
     run("cmake", "--install", build, "--prefix", "/usr", env={**os.environ, "DESTDIR": str(staged)})
@@ -121,7 +121,7 @@ class Wheels(unittest.TestCase):
         self.assertIn("etnaviv", run(skillet, "virtual", "--chip", "a311d", "--", skillet, "devices"))
 
     def test_auditwheel_agrees_with_the_tags(self):
-        """Of all architectures."""
+        """Checks the wheels of all architectures."""
         self.install("auditwheel")
         for file in sorted(FOLDER.glob("*.whl")):
             said = " ".join(run(self.venv / "bin/auditwheel", "show", file).split())

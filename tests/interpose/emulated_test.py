@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The preloaded libraries of another machine, in an emulator: a recorded job on the virtual node, recorded again.
+"""Runs the preloaded libraries of another architecture in an emulator: a recorded job on the virtual node, then as a
+new recording.
 
 usage: emulated_test.py EMULATOR PROBE VIRTUAL_LIBRARY RECORD_LIBRARY SOURCE_DIR
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`skillet virtual` and `skillet capture` from outside: injected faults, recordings, exit codes, what is left behind.
+"""Tests `skillet virtual` and `skillet capture` from outside: injected faults, recordings, exit codes, files left behind.
 
 usage: interpose_test.py SKILLET PROBE REPLAY VIRTUAL_LIBRARY RECORD_LIBRARY FORKING SOURCE_DIR
 """
@@ -32,7 +32,7 @@ def replaced(lines, index, line):
     return lines[:index] + [line] + lines[index + 1:]
 
 
-# What is injected, and all that the probe then prints.
+# Injected faults, and all output of the probe.
 FAULTS = [
     ("", GOOD),
     ("open:1:EACCES", ["open EACCES"]),
@@ -69,7 +69,7 @@ def virtual(*command):
 
 
 def is_built(chip):
-    """False only where the command says that the chip's family is left out of this build."""
+    """Returns False only if the command reports that the chip's family is not in this build."""
     return "but this build has no " not in run(SKILLET, "virtual", "--chip", chip, "--", "true").stderr
 
 
@@ -96,7 +96,7 @@ class Virtual(unittest.TestCase):
                 self.assertIn("skillet:", result.stderr)
 
     def test_fault_as_error(self):
-        # A job whose descriptor is not there is a fault of the simulator.
+        # A job with a missing descriptor is a fault of the simulator.
         script = ("import fcntl,os,struct,ctypes\n"
                   "fd = os.open('/dev/dri/renderD128', os.O_RDWR)\n"
                   "stream = ctypes.create_string_buffer(struct.pack('<2I', 0x08010428, 0x00400000))\n"
@@ -211,7 +211,7 @@ class Virtual(unittest.TestCase):
             environment = dict(os.environ, TMPDIR=folder)
             run(*VIRTUAL, "--", PROBE, CASE, env=environment)
             self.assertEqual(os.listdir(folder), [])
-            # Without the command, the library makes and removes the folder itself.
+            # Without the command, the library itself makes and removes the folder.
             result = run(PROBE, CASE, env=dict(environment, LD_PRELOAD=VIRTUAL_LIBRARY, SKILLET_VIRTUAL_CHIP="a311d"))
             self.assertEqual(result.stdout.splitlines(), GOOD, result.stderr)
             self.assertEqual(os.listdir(folder), [])
@@ -265,7 +265,7 @@ class Record(unittest.TestCase):
         self.assertEqual(replayed.stdout.strip(), f"{submissions} submissions of a311d, output right", replayed.stderr)
         decoded = run(SKILLET, "decode", self.path)
         self.assertEqual(decoded.returncode, 0, decoded.stderr)
-        # The same jobs as those that were recorded on silicon.
+        # The jobs equal those recorded on silicon.
         golden = run(SKILLET, "decode", CASE, "--submission", "1").stdout.split("submission 1\n")[1]
         self.assertEqual(decoded.stdout.count(golden.strip()), submissions)
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""The networks of README.md on Linux's own drivers, all parts on the NPU: the bytes of sim:CHIP. Prints a table.
+"""Runs the networks of README.md on Linux's own drivers with all parts on the NPU, and compares with the bytes of sim:CHIP. Prints a table.
 
-usage: all_networks.py [CHIP...] [NAME...]   run at the top of the source tree after ./x build and ./x kernel; all, or these chips and networks whose file
+usage: all_networks.py [CHIP...] [NAME...]   run at the top of the source tree after ./x build and ./x kernel; all, or these chips and networks whose
+file
 has NAME in it.
-Networks: models/, ../shared/models, of which those that are not there are named. Exit code 1: an output differs.
+Networks: models/, ../shared/models; missing ones are named. Exit code 1: an output differs.
 """
 import os
 import re
@@ -31,7 +32,9 @@ def program(network, device, output):
 
 
 def boot(chip, cores, command):
-    """What came of it, and seconds. A boot is repeated whose bus lost a read. The guest's clock is slow: jobs are computed for longer than 500 ms."""
+    """Returns the process of a boot, and its seconds. Repeats a boot whose bus lost a read.
+
+    The guest's clock is slow, because simulated jobs take longer than 500 ms."""
     runner = [*KERNEL, "--slow", "8", "--limit", "600", "--chip", chip,
               *(["--cores", str(cores)] if cores else [])]
 
@@ -50,7 +53,7 @@ def total(text, what):
 
 
 def row(network, chip, cores, node, boot_s):
-    """A line of the table, and whether all is well."""
+    """Returns a line of the table, and whether the outputs are equal."""
     with tempfile.TemporaryDirectory() as folder:
         done, seconds = boot(chip, cores, program(network, node, f"{folder}/kernel.npz"))
         sim = subprocess.run(program(network, f"sim:{chip}", f"{folder}/sim.npz"), capture_output=True, text=True, check=False, env=ENVIRONMENT)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every call of three kernel drivers, right and wrong: the answers of Linux's own drivers, which are the files *_calls.txt, and of ours.
+"""Makes valid and invalid calls to three kernel drivers, and compares with the answers of Linux's own drivers in the files *_calls.txt.
 
 usage: calls_test.py kernel SOURCE CALLS DEVICE [--update]    Linux's drivers with simulated chips as hardware, if that kernel is built
        calls_test.py virtual SOURCE CALLS PRELOAD             the emulated drivers of the virtual node
@@ -30,7 +30,7 @@ def on_virtual_node(chip, program):
 
 
 def without_known(lines, driver):
-    """Lines whose answers are known to differ on the virtual node, without their answers."""
+    """Removes the answers from lines whose answers are known to differ on the virtual node."""
     known = {line for line in (HERE / f"{driver}_known.txt").read_text().splitlines() if line and not line.startswith("#")}
     unused = known - {line.split(" = ")[0] for line in lines}
     if unused:

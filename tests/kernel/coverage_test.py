@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`./x kernel` without a kernel: counts of gcov added up, options that cannot be, and what ends with it. usage: coverage_test.py SOURCE"""
+"""Tests `./x kernel` without a kernel: sums of gcov's counts, invalid options, and processes that end with it. usage: coverage_test.py SOURCE"""
 import os
 import shutil
 import signal
@@ -25,7 +25,7 @@ int main(void) { return used(1) - 2; }
 """
 
 
-# What stands for the hardware and for the kernel says its process's number, and goes on.
+# The fake hardware and the fake kernel write their process ids, and keep running.
 DEVICE = """#!/bin/sh
 while [ $# -gt 0 ]; do
   case $1 in --folder) folder=$2 ;; --device-tree) tree=$2 ;; esac
@@ -49,7 +49,7 @@ def run_kernel(*options, env=None):
 
 
 def comes(condition, seconds):
-    """Whether it is true by then."""
+    """Waits until CONDITION is true, at most SECONDS. Returns whether it is."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
@@ -66,12 +66,12 @@ def has_ended(number):
 
 
 def is_running(number):
-    """Still after 5 s: what was killed takes a moment to end."""
+    """Returns whether the process still runs after 5 s: killed processes take a moment to end."""
     return not comes(lambda: has_ended(number), 5)
 
 
 def left_of(folder, names):
-    """Which of these still ran, until now."""
+    """Kills those of the processes that still run, and returns their names."""
     left = [one for one in names if is_running(int((folder / f"{one}.pid").read_text()))]
     for one in left:
         os.kill(int((folder / f"{one}.pid").read_text()), signal.SIGKILL)
@@ -153,7 +153,7 @@ class Ending(unittest.TestCase):
             self.assertEqual((left, own.exists()), ([], False))
 
     def test_a_command_ends_with_all_that_it_started(self):
-        """A build: make's compilers."""
+        """As in a build, where make starts compilers."""
         program = "import signal, sys; sys.path.insert(0, sys.argv[1]); import kernel; signal.signal(signal.SIGTERM, kernel.end); kernel.run(sys.argv[2:])"
         with tempfile.TemporaryDirectory() as name:
             pid = Path(name) / "pid"

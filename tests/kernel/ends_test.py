@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""How a run of `./x kernel` ends early: by a signal at any moment, by a reader that goes, beside another run. usage: ends_test.py SOURCE DEVICE [SEED TIMES]"""
+"""Ends runs of `./x kernel` early: by a signal at any moment, by a reader that closes, beside another run.
+
+usage: ends_test.py SOURCE DEVICE [SEED TIMES]"""
 import os
 import random
 import signal

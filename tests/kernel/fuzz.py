@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Nonsense for the registers of a device, inside a guest without its driver. usage: fuzz.py MODULE CHIP SEED SECONDS
+"""Writes random values to the registers of a device, inside a guest without its driver. usage: fuzz.py MODULE CHIP SEED SECONDS
 
-Needs the module of registers/. Prints what it did; whoever runs it looks whether the device is still there.
+Needs the module of registers/. Prints its counts; the caller checks that the device still works.
 """
 import mmap
 import os
@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 BUS, MEMORY_BYTES, BEYOND = 0x10000000, 64 * 4096, 0x7ff00000
-# Of each chip: how many bytes of registers; where addresses go, with bits beside them; what starts it. Source: hardware specification kernel-mmio.
+# For each chip: bytes of registers; registers with addresses and flag bits; writes that start it. Source: hardware specification kernel-mmio.
 CHIPS = {
     "a311d": (0x1000, (0x184, 0x38c, 0x654), ((0x3a8, 1), (0x388, 1), (0x18c, 1), (0x658, 0x10004), (0x3a4, 0x10004))),
     "rk3588": (0x11000, (0x9000, 0xa000, 0x10), ((0x10000, 3), (0x9008, 0), (0xa008, 0), (0x14, 0x20), (0x30, 1), (0x8, 1))),
@@ -43,7 +43,7 @@ class Fuzzer:
         return draw.choice((0, 1, 0xffffffff, draw.getrandbits(32), 1 << draw.randrange(32), self.address + draw.randrange(MEMORY_BYTES), BEYOND))
 
     def nonsense(self):
-        """Each register, in random order, read or written."""
+        """Reads or writes each register in random order."""
         offsets = list(range(0, self.size, 4)) if self.size <= 0x1000 else self.random.sample(range(0, self.size, 4), 1024)
         self.random.shuffle(offsets)
         for offset in offsets:
@@ -53,7 +53,7 @@ class Fuzzer:
                 self.write(offset, self.value())
 
     def tables(self):
-        """Memory full of entries that point at itself, beyond all memory, or anywhere, as tables and as commands; then what starts the chip."""
+        """Fills memory with entries that point to itself, beyond all memory, or anywhere, uses it as tables and as commands, and starts the chip."""
         draw = self.random
         kinds = ((lambda at: self.address | 5), (lambda at: BEYOND | 5), (lambda at: draw.getrandbits(32)), (lambda at: self.address + at // 4096 * 4096 | 7),
                  (lambda at: 0x40000002 if at % 8 == 0 else self.address))  # a packet that links to itself

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Guests that write nonsense, die or come two at a time, and a device that dies. usage: fuzz_test.py SOURCE COMMAND DEVICE [SEED SECONDS]
+"""Tests guests that write nonsense, crash, or run two at a time, and a device that crashes. usage: fuzz_test.py SOURCE COMMAND DEVICE [SEED SECONDS]
 
-What is judged is the device: it stays up, the next guest finds it as new, and nothing is left behind.
+The device must stay up, the next guest must find it in its initial state, and nothing may be left behind.
 """
 import io
 import os
@@ -40,12 +40,12 @@ def network(where, output):
 
 
 def memory_files():
-    """Files that hold a guest's memory; a guest that is up has removed the name of its own."""
+    """Returns the files that hold a guest's memory. A guest that has booted has already unlinked its file."""
     return {file for folder in ("/dev/shm", "/tmp", os.environ.get("TMPDIR", "/tmp")) for file in Path(folder).glob("vm_file-*")}
 
 
 def processes_of(folder):
-    """Command lines of the processes that were started with files of `folder`."""
+    """Returns the command lines of processes that were started with files of `folder`."""
     lines = []
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
@@ -54,7 +54,7 @@ def processes_of(folder):
 
 
 class Guest:
-    """One boot on the hardware in `folder`, with files of its own."""
+    """A boot on the hardware in `folder`, with a separate folder for its files."""
 
     def __init__(self, folder, arguments, device):
         self.own = Path(tempfile.mkdtemp(dir=folder))
@@ -89,7 +89,7 @@ class Device(unittest.TestCase):
             said.append(text.getvalue())
 
     def check_as_new(self, chip, folder, arguments, device):
-        """A network on the same device: the bytes of a simulator that nobody else used."""
+        """Runs a network on the same device: the bytes equal those of a new simulator."""
         for _ in range(4):
             guest = Guest(folder, arguments, device).run(network(NODES[chip], f"{folder}/kernel.npz"))
             if guest.code == 0:

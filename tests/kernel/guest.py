@@ -1,4 +1,4 @@
-"""What the programs of this folder know of a boot of `./x kernel`."""
+"""Helpers of the programs in this folder for boots of `./x kernel`."""
 import subprocess
 import sys
 from pathlib import Path
@@ -10,12 +10,12 @@ TRIES = 6
 
 
 def lost_a_read(done):
-    """Whether user-mode Linux's bus did, by its own word: what follows judges the bus, not a driver."""
+    """Returns whether user-mode Linux reported that its bus lost a read. The results are then not the driver's fault."""
     return "the bus lost a read" in done.stderr
 
 
 def with_a_whole_bus(boot):
-    """What BOOT gives, a finished process, as soon as its bus has lost no read."""
+    """Calls BOOT, which returns a finished process, until its bus has lost no read."""
     for _ in range(TRIES):
         done = boot()
         if not lost_a_read(done):
@@ -24,7 +24,7 @@ def with_a_whole_bus(boot):
 
 
 def best_variant():
-    """Options of the kernel that is built: that with the address sanitizer, or the other one; None where there is none."""
+    """Returns the options of the built kernel, preferably that with the address sanitizer. None: no kernel is built."""
     for variant in (["--kasan"], []):
         if subprocess.run([*KERNEL, *variant], capture_output=True, check=False).returncode == 0:
             return variant

@@ -42,7 +42,7 @@ def read_faults(text):
 
 
 def said_in_a_boot(fault, variant, build, folder):
-    """Lines of the kernel that tell of a fault, and all of the output."""
+    """Returns the kernel's lines that report the fault, and all of the output."""
     chip, program = fault.facts["chip"], Path(folder) / fault.name
     shown = re.compile(fault.facts["shown"])
     program.write_text("\n".join(fault.lines[fault.lines[0] == "sh":]) + "\n", encoding="utf-8")

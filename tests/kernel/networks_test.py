@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Networks on Linux's own drivers with simulated chips as hardware: the bytes of sim:CHIP. usage: networks_test.py SOURCE COMMAND DEVICE SHARED_BUFFERS"""
+"""Runs networks on Linux's own drivers with simulated chips as hardware: the bytes equal those of sim:CHIP.
+
+usage: networks_test.py SOURCE COMMAND DEVICE SHARED_BUFFERS"""
 import os
 import re
 import subprocess
@@ -30,7 +32,7 @@ def on_kernel_with_a_whole_bus(*arguments):
 
 class Networks(unittest.TestCase):
     def run_both(self, chip, *options, network=(MODEL, "--image", PICTURE)):
-        """Bytes of the output on Linux's driver and on sim:, and what the device said."""
+        """Returns the bytes of the output on Linux's driver and on sim:, and the device's messages."""
         with tempfile.TemporaryDirectory() as folder:
             def run(device, name):
                 return [COMMAND, "run", *network, "--device", device, "--unproven", "take", "--output", f"{folder}/{name}.npz"]
@@ -53,13 +55,13 @@ class Networks(unittest.TestCase):
         for chip, fault in (("a311d", "hang@2"), ("a311d", "page_fault@2"), ("a311d", "lost_interrupt@2"), ("rk3588", "hang@3"),
                             ("rk3588", "page_fault@3")):
             with self.subTest(chip=chip, fault=fault):
-                # One core: another one would meet the same fault when the job is run again.
+                # With one core: a second core would meet the same fault when the job is run again.
                 kernel, sim, said = self.run_both(chip, "--cores", "1", "--fault", fault)
                 self.assertEqual(kernel, sim, said)
                 self.assertRegex(said, r"[1-9]\d* resets|[1-9]\d* MMU exceptions")
 
     def test_without_power_the_cpu_goes_on(self):
-        """From job 2 on registers read 0: the driver's resets fail, and all is computed once more."""
+        """Registers read 0 from job 2 on: the driver's resets fail, and the CPU computes everything again."""
         for chip, node in (("a311d", "/dev/dri/renderD128"), ("rk3588", "/dev/accel/accel0")):
             with self.subTest(chip):
                 network = [COMMAND, "run", MODEL, "--image", PICTURE, "--unproven", "take", "--compare", "--device", node]
@@ -69,7 +71,7 @@ class Networks(unittest.TestCase):
                 self.assertIn("0 resets" if chip == "rk3588" else "1 resets", done.stderr)
 
     def test_ethosu_takes_and_runs_what_vela_made(self):
-        """Linux checks each stream by rules of its own; a job of which it learns nothing is run again."""
+        """Linux checks each stream by its own rules. A job without a reported result is run again."""
         for made in VELA:
             with self.subTest(made.name):
                 kernel, sim, said = self.run_both("imx93", network=(made, "--random", "5"))
@@ -81,13 +83,13 @@ class Networks(unittest.TestCase):
                 self.assertEqual(kernel, sim, said)
 
     def test_the_clients_calls_get_the_answers_of_linux(self):
-        """Each ioctl of a run, with its argument: on Linux's driver and on the emulated one. Where a buffer is mapped differs, and the time."""
+        """Compares each ioctl of a run and its argument between Linux's driver and the emulated one, except offsets of mappings and times."""
         def calls(text):
             lines = [line.split(": ", 2)[2] for line in text.splitlines() if re.match(r"skillet: (/dev/\S+|virtual): \w+( .*)?, [0-9.]+ ms$", line)]
             return [re.sub(r"(, [0-9.]+ ms$|until [0-9.]+ s|offset 0x[0-9a-f]+)", "", line) for line in lines]
 
         runs = [(chip, (), ()) for chip in ("a311d", "imx8mp", "rk3588", "imx93")]
-        # A job that the driver gives up, and what the client does then.
+        # A job that the driver gives up, and the client's calls after it.
         runs += [(chip, ("--fault", f"{fault}@{job}"), ("--fail", f"submit:{job}:reset")) for chip, fault, job in
                  (("a311d", "hang", 2), ("imx8mp", "page_fault", 1), ("rk3588", "lost_interrupt", 1), ("imx93", "hang", 1))]
         for chip, fault, fail in runs:
@@ -104,7 +106,7 @@ class Networks(unittest.TestCase):
                 self.assertEqual(calls(emulated.stderr), calls(traced.stderr))
 
     def test_jobs_take_the_time_of_a_clock(self):
-        """At 0.01 MHz rocket's limit of 500 ms ends each job, and the CPU goes on; not where the clock of the guest is slow."""
+        """At 0.01 MHz, rocket's limit of 500 ms ends each job, and the CPU takes over. With a slow guest clock the jobs complete."""
         network = [COMMAND, "run", MODEL, "--image", PICTURE, "--device", "/dev/accel/accel0", "--unproven", "take"]
         for slow, resets in (("1", r"[1-9]\d* resets"), ("10", r" 0 resets")):
             with self.subTest(slow=slow):
@@ -113,7 +115,8 @@ class Networks(unittest.TestCase):
                 self.assertRegex(done.stderr, resets)
 
     def test_a_trace_has_the_events_of_the_kernels_job_scheduler(self):
-        """By the clock of the trace: between submission and end. Its instance of tracefs goes afterwards, as do those of processes that were killed."""
+        """Their times are in the trace's clock, between submission and end.
+        The tracefs instance is removed afterwards, also those of killed processes."""
         events, places = ["drm_sched_job_queue", "drm_sched_job_run", "drm_sched_job_done"], "/sys/kernel/tracing/instances"
         for chip, node in (("a311d", "/dev/dri/renderD128"), ("rk3588", "/dev/accel/accel0"), ("imx93", "/dev/accel/accel0")):
             with self.subTest(chip), tempfile.TemporaryDirectory() as folder:
@@ -134,7 +137,7 @@ class Networks(unittest.TestCase):
                     self.assertRegex(said, rf"kernel's job scheduler: .*\b{len(told) // 3} {name}")
 
     def test_memory_is_shared_with_other_drivers(self):
-        """The C interface: tensors in memory of the device, in that of a DMA heap, and in that of another opening of the device."""
+        """Tests the C interface with tensors in memory of the device, of a DMA heap, and of another handle of the device."""
         for chip, node, cases in (("a311d", "/dev/dri/renderD128", ("own", "heap", "second", "again")),
                                   ("rk3588", "/dev/accel/accel0", ("refused", "again")), ("imx93", "/dev/accel/accel0", ("again",))):
             with self.subTest(chip):

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""What `./x kernel` refuses, how it passes on what a program writes, and that it leaves nothing behind: without a kernel. usage: options_test.py SOURCE DEVICE"""
+"""Tests invalid options of `./x kernel`, how it passes on a program's output, and that it leaves nothing behind; without a kernel.
+
+usage: options_test.py SOURCE DEVICE"""
 import contextlib
 import io
 import os
@@ -29,7 +31,7 @@ WRONG = {
     ("--clock", "nan"): "nan: not a number above 0",
     ("--fault", ""): "--fault: is empty",
 }
-# What the device says, which is asked before a kernel is built.
+# Refused by the device, which is asked before a kernel is built.
 REFUSED = {
     ("--clock", "inf"): "--clock inf: must be from 0.001 to 4294 MHz",
     ("--clock", "1e-9"): "--clock 1e-09: must be from 0.001 to 4294 MHz",
@@ -99,7 +101,7 @@ class Options(unittest.TestCase):
 
 
 class Passing(unittest.TestCase):
-    """Output of a process that stands for a guest."""
+    """Passes on the output of a process that replaces the guest."""
 
     def passed(self, script, errors=""):
         with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stderr(io.StringIO()) as said, contextlib.redirect_stdout(io.StringIO()) as out:

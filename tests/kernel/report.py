@@ -20,18 +20,18 @@ sys.path.insert(0, str(ROOT / "src/frontend/python"))
 from skillet._result_files import FAIL, PASS, SKIP, junit, ktap, kcidb, lava  # noqa: E402
 from skillet._results import Row  # noqa: E402
 
-# "test_x (__main__.C.test_x)" or, on the line before its result, with a first line of documentation; parts of a test are indented.
+# "test_x (__main__.C.test_x)", or with the first line of its docstring before the result; subtests are indented.
 RESULT = re.compile(r"^(test_\w+) \(\S+\)(?:(?!\ntest_)[\s\S])*? \.\.\. (?:(?!\ntest_)[\s\S])*?(ok|FAIL|ERROR)$", re.MULTILINE)
 
 
 def commands(build):
-    """{name: command} of the tests."""
+    """Returns {name: command} of the tests."""
     listed = subprocess.run(["ctest", "--test-dir", build, "-L", "kernel", "--show-only=json-v1"], capture_output=True, text=True, check=True)
     return {test["name"]: test["command"] for test in json.loads(listed.stdout)["tests"]}
 
 
 def rows(name, text, code, seconds):
-    """What a test says of its parts; without any, or where it ended by something else, of itself."""
+    """Returns a row for each method of a test. If there are none, or the test failed otherwise, there is a row for the test itself."""
     parts = [Row(f"{name}/{part}", PASS if result == "ok" else FAIL, "" if result == "ok" else "see its output") for part, result in RESULT.findall(text)]
     if code == 77:
         return [Row(name, SKIP, "there is no kernel")]

@@ -23,13 +23,13 @@ from pathlib import Path
 from guest import KERNEL, NODES, ROOT, best_variant, lost_a_read
 
 OFTEN = ("hang", "page_fault", "lost_interrupt")
-# By chip, what is drawn. Rocket does not survive a spurious interrupt, see docs/kernel-ci.md; --fault gives it.
+# Faults to draw from, by chip. Rocket does not survive a spurious interrupt, see docs/kernel-ci.md; --fault can inject it.
 FAULTS = {"a311d": (*OFTEN, "spurious_interrupt"), "imx8mp": (*OFTEN, "spurious_interrupt"), "rk3588": OFTEN}
 BOOT_S, SLOTS, SKIPPED = 60, 3, 77
 LOST = "boots whose bus lost a read"
-# What the bus prints of a lost read, in a kernel that ends in the middle of it: "+virtio:" on its stack, below an interrupt.
+# The bus's message about a lost read, in a kernel that ends while it prints: "+virtio:" on its stack, below an interrupt.
 LOST_AT_ITS_END = re.compile(r"Segfault with no mm.*?3a6f69747269762b.*?dev_printk_emit", re.DOTALL)
-# Where the bus lost a read: what else the driver makes of it is not its own fault.
+# If the bus lost a read, only these count as faults of the driver.
 ALWAYS_BAD = re.compile(r"KASAN|BUG:|Oops|Kernel panic")
 
 
@@ -40,7 +40,7 @@ def network(command, device, output, verb="run"):
 
 
 def inside(options):
-    """In the guest: prints a line of JSON, what ran and what was wrong."""
+    """Runs in the guest. Prints a line of JSON with the numbers of runs and failures."""
     draw = random.Random(options.seed)
     expected = Path(options.expected).read_bytes()
     count = {"ran": 0, "ended by a signal": 0, "wrong output": 0, "failed": 0, "first failure": ""}
@@ -56,7 +56,7 @@ def inside(options):
 
     def reap(running, output, end_at, was_asked):
         if running.poll() is None:
-            if end_at and not was_asked and time.monotonic() > end_at:  # once: the second signal ends a program at once
+            if end_at and not was_asked and time.monotonic() > end_at:  # once only: a second signal ends the program at once
                 running.send_signal(draw.choice((signal.SIGTERM, signal.SIGINT)))
                 was_asked = True
             return running, output, end_at, was_asked
@@ -82,12 +82,12 @@ def inside(options):
 
 
 def boot(chip, seed, seconds, options, folder):
-    """What one boot did: its counts (None: the guest ended before), what is to be said against it, and whether its bus lost a read."""
+    """Boots a guest. Returns its counts (None: the guest ended early), its faults, and whether its bus lost a read."""
     draw = random.Random(seed)
     expected = Path(folder) / f"{chip}.npz"
     if not expected.exists():
         subprocess.run(network(options.command, f"sim:{chip}", expected), check=True, stdout=subprocess.DEVNULL)
-    # Far apart: two faults of one run are a job that fails twice, which runs on the CPU.
+    # Far apart: two faults in one run would make a job fail twice, and then run on the CPU.
     faults = options.fault or ",".join(f"{draw.choice(FAULTS[chip])}@{draw.randint(5, 35) + at}" for at in range(0, 600, 100))
     call = [*KERNEL, *options.variant, "--device", options.device, "--chip", chip, "--cores", "1",
             "--fault", faults, "--limit", seconds + 60, "--", sys.executable, __file__, "--inside", "--node", NODES[chip], "--seed", seed, "--seconds", seconds,

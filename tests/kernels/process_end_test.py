@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""How processes end on an emulated rocket driver that ends whoever does what a stock kernel does not survive: a file
-that is closed right after its last job, by the program, by the end of the process or after a signal.
+"""Tests how processes end on an emulated rocket driver that kills a process after any call that a stock kernel does not survive.
+
+A file is closed right after its last job: by the program, by the end of the process or after a signal.
 
 usage: process_end_test.py SKILLET LIBSKILLET_C
 """
@@ -19,7 +20,7 @@ DIGITS = str(ROOT / "models/digits.tflite")
 SAID = "use after free in a stock kernel"
 SECONDS = 120
 
-# A program of its own: one job, waited for; then BODY.
+# A program without Skillet: runs one job and waits for it; then BODY.
 OWN_PROGRAM = """
 import fcntl, mmap, os, struct, sys, time
 fd = os.open("/dev/accel/accel0", os.O_RDWR)
@@ -36,7 +37,7 @@ job = ctypes.create_string_buffer(
 call(0x40186441, struct.pack("<QIIQ", ctypes.addressof(job), 1, 40, 0))
 call(0x40106442, struct.pack("<IIq", handle, 0, 2**63 - 1))
 """
-# A host of the C interface that ends with everything open, like an interpreter.
+# A host of the C interface that ends without closing anything, as an interpreter does.
 HOST = """
 import ctypes, os, sys
 library = ctypes.CDLL(sys.argv[1])
@@ -45,7 +46,7 @@ assert library.skillet_open(b"npu", ctypes.byref(device)) == 0
 assert library.skillet_load_file(device, sys.argv[2].encode(), None, ctypes.byref(model)) == 0
 assert library.skillet_run(model) == 0
 """
-# One file has been quiet for long when the process ends.
+# One of two files has been idle for long when the process ends.
 TWO_FILES = """
 import ctypes, sys, time
 library = ctypes.CDLL(sys.argv[1])
@@ -72,12 +73,12 @@ def run(*command, **options):
 
 class ProgramsOfTheirOwn(unittest.TestCase):
     def ends(self, body, misuse="abort", release_ms=60_000):
-        """A minute: the load of the host must not be a wait."""
+        """Runs BODY. The default delay is a minute, so that a slow machine does not count as waiting."""
         done = run("env", f"SKILLET_VIRTUAL_RELEASE_MS={release_ms}", sys.executable, "-c", OWN_PROGRAM + body, misuse=misuse)
         return done.returncode, SAID in done.stderr
 
     def test_a_file_that_is_closed_right_after_its_job(self):
-        for body in ("os.close(fd)", "", "sys.exit(0)"):  # by the program, or by the end of the process
+        for body in ("os.close(fd)", "", "sys.exit(0)"):  # closed by the program, or by the end of the process
             self.assertEqual(self.ends(body), (128 + signal.SIGABRT, True), body)
             self.assertEqual(self.ends(body, "report"), (0, True), body)
 
@@ -94,14 +95,14 @@ class Hosts(unittest.TestCase):
             self.assertEqual((done.returncode, SAID in done.stderr), (0, False), f"{end}: {done.stderr}")
 
     def test_the_end_of_a_process_waits_for_each_of_its_files(self):
-        """Two are open, and either has run last."""
+        """Two files are open, and either one may have run last."""
         for last in (0, 1):
             done = run(sys.executable, "-c", TWO_FILES, LIBRARY, DIGITS, str(last))
             self.assertEqual((done.returncode, SAID in done.stderr), (0, False), f"{last}: {done.stderr}")
 
 
 class Signals(unittest.TestCase):
-    """The command closes what it has opened, then ends as by the signal."""
+    """After a signal the command closes its files, then ends with the signal's exit code."""
 
     @classmethod
     def setUpClass(cls):
@@ -120,8 +121,10 @@ class Signals(unittest.TestCase):
         cls.folder.cleanup()
 
     def end(self, command, *numbers, started="submit: job", fail=None, between=0.8, frames=b""):
-        """Exit code, trace and seconds from the first of the signals NUMBERS, once STARTED was said. FRAMES come on standard
-        input, which does not end."""
+        """Sends the signals NUMBERS after the output STARTED.
+        Returns the exit code, the trace, and the seconds since the first signal.
+
+        FRAMES are sent on standard input, which stays open."""
         with subprocess.Popen(virtual(*command, trace=True, fail=fail), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
                               stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
             process.stdin.buffer.write(frames)

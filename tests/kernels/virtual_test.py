@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The command on a virtual etnaviv node: as on a healthy board, and with each call of the kernel failing.
+"""Runs the command on a virtual etnaviv node: as on a healthy board, and with each call to the kernel failing.
 
 usage: virtual_test.py SKILLET [--slow]     --slow: a job that never finishes
 """
@@ -17,7 +17,7 @@ SLOW = "--slow" in sys.argv
 MODEL = str(Path(__file__).parents[1] / "captures/a311d_conv1x1_relu6_u8/model.tflite")
 NODE = "/dev/dri/renderD128"
 
-# call: (which call of that name, what comes of it); "error": there is no device; "cpu": the CPU stands in; "npu": no harm
+# call: (number of the failing call, result); "error": the device is missing; "cpu": the CPU takes over; "npu": no effect
 CALLS = {
     "open": [(1, "error"), (2, "error")],
     "version": [(1, "error")],
@@ -35,7 +35,7 @@ ERRORS = ["ENOMEM", "ENODEV", "EINVAL", "EIO", "ETIMEDOUT", "EACCES"]
 
 
 def virtual(*command, fail=None):
-    """Exit code, stdout, stderr of `skillet COMMAND` on a virtual node."""
+    """Runs `skillet COMMAND` on a virtual node. Returns its exit code, stdout and stderr."""
     faults = ["--fail", fail] if fail else []
     done = subprocess.run([SKILLET, "virtual", "--chip", "a311d", *faults, "--", SKILLET, *command], capture_output=True,
                           text=True, timeout=60, check=False, env=dict(os.environ, SKILLET_UNPROVEN="take"))
@@ -43,7 +43,7 @@ def virtual(*command, fail=None):
 
 
 def run_model(fail, device="npu"):
-    """What came of a run: ("npu" | "cpu" | "error", text), or ("wrong", why)."""
+    """Returns the result of a run: ("npu" | "cpu" | "error", text), or ("wrong", why)."""
     code, out, err = virtual("run", MODEL, "--device", device, "--compare", "--json", fail=fail)
     if code not in (0, 1) or not out:
         return ("error" if code in (1, 2) else "wrong"), err.strip()
@@ -101,13 +101,15 @@ class Faults(unittest.TestCase):
                 self.assertIn(shown, text)
 
     def test_each_call(self):
-        """With every third error, others from place to place; the long test has all, and the fault matrices have more."""
+        """Uses every third error, different ones from place to place.
+
+        The long test has all errors, and the fault matrices have more."""
         places = [(call, which, expected) for call, rows in CALLS.items() for which, expected in rows]
         self.check([(f"{call}:{which}:{error}", expected, "" if expected == "npu" else error)
                     for i, (call, which, expected) in enumerate(places) for error in (ERRORS if SLOW else ERRORS[i % 3::3])])
 
     def test_interrupted_calls(self):
-        """With one of the errors, the other one at the next place; the long test has both."""
+        """Uses one of the errors, the other one at the next place; the long test has both."""
         errors = ("EINTR", "EAGAIN")
         places = [(call, which) for call, rows in CALLS.items() for which, _ in rows if call not in ("mmap", "open")]
         self.check([(f"{call}:{which}:{error}", "npu", "")

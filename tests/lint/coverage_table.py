@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Lines and branches by folder, from gcovr's summary; functions that never ran, by file, from its whole report.
+"""Prints lines and branches by folder from gcovr's summary, and functions that never ran by file from its complete report.
 
 usage: coverage_table.py SUMMARY.json REPORT.json
 """
@@ -17,7 +17,7 @@ def folder_of(name):
 
 
 def never_run(report):
-    """(file, line, name) of functions of which no instance ran; lambdas go with the function that they stand in."""
+    """Yields (file, line, name) of functions of which no instance ran. Lambdas count with the enclosing function."""
     runs = {}
     for one in report["files"]:
         for function in one.get("functions", []):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The rules of the source tree that a compiler does not check (ARCHITECTURE.md, "Rules that a check enforces").
+"""Checks rules of the source tree that a compiler does not check (ARCHITECTURE.md, "Rules that a check enforces").
 
 usage: dependencies.py [ROOT]     prints one line "file:line: what" per finding; exit code 1 when there is any.
 
@@ -15,16 +15,16 @@ MAX_FILE_LINES = 500
 MAX_FUNCTION_LINES = 100
 SOURCE_SUFFIXES = {".cpp", ".h", ".def"}
 
-# An area is a folder that rules speak of: (path below src/, area); the first match counts, else the top folder is the area.
+# An area is a folder to which rules apply: (path below src/, area). The first match counts, else the top folder is the area.
 AREAS = [(re.compile(pattern), area) for pattern, area in (
     (r"npus/\w+/(hw|compiler|sim|fake)/", r"\1"), (r"kernels/(?:\w+/)?fake/", "fake"), (r"kernels/", "kernels"),
     (r"(?:graph|lab)/(\w+)/", r"\1"))]
 TOP_FOLDERS = {"base", "simd", "bits", "graph", "program", "npu", "npus", "compile", "sim", "kernels", "capture", "runtime", "frontend", "lab", "tools"}
-# From the ground up: a folder in LOWEST includes only itself and those before it.
+# The lowest folders: each includes only itself and those before it.
 LOWEST = ["base", "simd", "bits"]
-ABOVE = ["compile", "runtime", "frontend", "compare", "interpose", "mmio", "tools"]  # what no lower area sees
+ABOVE = ["compile", "runtime", "frontend", "compare", "interpose", "mmio", "tools"]  # lower areas must not include these
 DEVICES = ["sim", "kernels", "fake"]
-# who: (what it must not include, what it may include all the same)
+# area: (areas that it must not include, exceptions)
 FORBIDDEN = {
     "capture": (["ir", "import", "ref", "passes", "quantize", "program", "npu", "compiler", *DEVICES, *ABOVE], None),
     "ir": (["import", "ref", "passes", "quantize", "program", "npu", "compiler", "capture", *DEVICES, *ABOVE], None),
@@ -39,31 +39,31 @@ FORBIDDEN = {
     "kernels": (["ir", "import", "ref", "passes", "quantize", "program", "npu", "compiler", "sim", "fake", *ABOVE], None),
     "fake": (["ir", "import", "ref", "passes", "quantize", "program", "npu", "compiler", *ABOVE], None),
     "compile": (["import", "quantize", "compiler", *DEVICES, "runtime", "frontend", "compare", "interpose", "tools"], None),
-    # Simulated devices are made in one place, and the times of programs are told in one; all else of the fakes is behind
+    # Simulated devices are made in one header, and the times of programs are in another. Other parts of the fakes are behind
     # the kernel boundary.
     "runtime": (["import", "quantize", "compiler", "sim", "fake", "frontend", "compare", "interpose", "tools"],
                 r"kernels/fake/simulated\.h$|sim/timing\.h$"),
-    # A camera's element finds in outputs, and draws, what `skillet run` does.
+    # The camera element finds and draws objects in outputs as `skillet run` does.
     "frontend": (["compiler", *DEVICES, "compare", "interpose", "tools"],
                  r"kernels/api/|tools/model/model\.h$|tools/run/(found|found_print|scores)\.h$|tools/show/paint\.h$|tools/tensors/picture\.h$"),
     "compare": (["import", "passes", "quantize", "compiler", *DEVICES, "compile", "runtime", "frontend", "interpose", "tools"], None),
     "interpose": (["ir", "import", "ref", "passes", "quantize", "program", "npu", "compiler", "sim", "compile", "runtime", "frontend", "compare",
                    "tools"], None),
-    # What Linux's drivers see of a chip: registers in front of a simulator, with the identity that its fake kernel shows too.
+    # Linux's drivers access these registers in front of a simulator, whose identity is that of the fake kernel driver.
     "mmio": (["ir", "import", "ref", "passes", "quantize", "program", "npu", "compiler", "compile", "runtime", "frontend", "compare",
               "interpose", "tools"], None),
     "tools": (["compiler", "sim", "fake", "interpose", "mmio"],
               r"kernels/fake/fault_plan\.h$|lab/interpose/environment\.h$|sim/(timing|weights)\.h$"),
 }
-# What knows a single kernel driver: for src/kernels/<kernel driver>/, the file of its name in a family's fake/, and the tables.
+# Code for a single kernel driver: in src/kernels/<kernel driver>/, the file of its name in a family's fake/, and the tables.
 KERNEL_PART = re.compile(r"kernels/(?!api/|fake/)(\w+)/")
 KERNEL_HOME = r"src/kernels/{0}/|src/lab/mmio/{0}/|src/npus/\w+/fake/{0}\.cpp$"
 TABLES = {"src/kernels/api/kernels.cpp", "src/kernels/fake/kernels.cpp"}
-# What knows a single family: for its own folder. The registries have no name: cmake/vendors.cmake makes their rows.
+# Code for a single family: in its own folder. The registries name none: cmake/vendors.cmake makes their rows.
 FAMILY_PART = re.compile(r"npus/(\w+)/")
 FAMILY_HOME = r"src/npus/{0}/|src/lab/mmio/\w+/"
 
-# What a shared folder must not say in code, and what is said instead. Comments may give examples; tests may say all.
+# Words that shared folders must not use in code, and where they belong. Comments may use them in examples; tests may use all.
 CONCEPTS = [
     ("vendor name", re.compile(
         r"vivante|verisilicon|vip ?nano|etnaviv|a311d|s905d3|amlogic|imx8mp|rockchip|rk35\d\d|rocket|ethos|\bu65\b|\bu85\b",
@@ -79,9 +79,9 @@ CONCEPTS = [
 ]
 ANY_CONCEPT = re.compile("|".join(words.pattern for _, words, _ in CONCEPTS), re.IGNORECASE)
 CONCEPT_HOME = re.compile(r"src/(?:(npus|kernels/(?!api/|fake/))\w*|lab/mmio/\w+)/")
-# Of texts for people: how a device or chip is named on the command line, and files of ours.
+# In texts for people: names of devices or chips on the command line, and the project's files.
 EXAMPLES = re.compile(r"\b(?:sim|null):\w+|--chip \w+|tests/captures/[\w/.]+|\betnaviv0\b")
-# Where a concept is known all the same: which, and why.
+# Exceptions: which words, and why.
 NAMES, CALLS = CONCEPTS[0][0], CONCEPTS[1][0]
 ALLOWED = {
     "src/kernels/api/kernels.cpp": ([NAMES], "the table of kernel drivers: a row each"),
@@ -92,33 +92,33 @@ ALLOWED = {
     "src/tools/machine/npu_uses.cpp": ([CALLS], "which open files are of accelerators, of drivers that are not ours too"),
     "src/tools/machine/npu_state.cpp": ([CALLS], "where a node is in sysfs"),
 }
-# In the lists of sources: the folders of kernel drivers, and the families that a test needs.
+# In lists of sources: the folders of kernel drivers, and the families that a test needs.
 CMAKE_ALLOWED = re.compile(r"\b(?:etnaviv|rocket|ethosu)/\S+|\bVENDORS( \w+)+|skillet_has_vendors\([^)]*\)|\bhas_\w+|\bETNAVIV\b")
 TEST_FILE = re.compile(r"_(test|fuzz)\.cpp$|/(test|toy)_\w+\.(cpp|h)$|/testing/")
 
 VARIABLE = re.compile(r'"(SKILLET_[A-Z0-9_]+)"')
 VARIABLES_HOME = "src/base/environment.h"
-# In a setuid program a stranger sets them: environment_variable() knows that.
+# In a setuid program another user sets the environment: environment_variable() handles that.
 GETENV = re.compile(r"\b(?:secure_|__secure_)?getenv\b")
 GETENV_HOME = "src/base/environment.cpp"
 
-# Names that another run on the machine has, too. mkdtemp() makes others of XXXXXX.
+# Names that another run on the machine would use, too. mkdtemp() replaces XXXXXX.
 FIXED_NAME = re.compile(r"\bTempDir\(\)|\btemp_directory_path\b|\bTEST_TMPDIR\b|\"/tmp\b(?![^\"]*XXXXXX)")
 PYTHON_FIXED_NAME = re.compile(r"\bgettempdir\b|\bmktemp\(|\bTEST_TMPDIR\b|[\"']/tmp/\w")
 OWN_FOLDER = "src/base/testing/own_folder.h"
-# What is on the machine of a test, not on this one; and texts of the rule.
+# Paths on the machine under test, and texts of this rule.
 NAMES_OF_MACHINES = {"tests/lint/dependencies.py", "tests/lint/dependencies_test.py"}
 PYTHON_TEST = re.compile(r"_test\.py$")
 
-# Calls that throw: of one argument, which is no file_status.
+# Throwing overloads: with one argument that is not a file_status.
 THROWING = re.compile(r"\b(?:fs|filesystem)::(?:exists|is_\w+|status|symlink_status|file_size|canonical|absolute|equivalent|"
                       r"create_director\w+|remove|remove_all|space|read_symlink|hard_link_count|"
                       r"last_write_time)\((?!status\b)(?:[^(),]|\([^()]*\))*\)|\b(?:current|temp_directory)_path\(\)|"
                       r"for \(.* : .*directory_iterator\(")
-# Calls whose result is a std::ranges::subrange, or views: clang 14 refuses these in libstdc++ 12, and the sanitizers' builds use both.
+# Calls that return a std::ranges::subrange, or views: clang 14 rejects these in libstdc++ 12, and the sanitizers' builds use both.
 VIEWS = re.compile(r"\branges::(?:stable_partition|partition|unique|remove(?:_if)?|rotate|search(?:_n)?|find_end|equal_range|subrange|views)\b"
                    r"|\bstd::views\b")
-# EXPECT_ and ASSERT_ are an if with an else: gcc warns about them (dangling-else) in some builds only.
+# EXPECT_ and ASSERT_ expand to an if with an else: gcc warns about them (dangling-else) in some builds only.
 BARE_IF = re.compile(r"^\s*(?:else )?if \(.*\)$")
 BARE_EXPECT = re.compile(r"^\s*(?:EXPECT|ASSERT)_\w+\(")
 BARE_IF_EXPECT = re.compile(r"^\s*(?:else )?if \(.*\) ((?:EXPECT|ASSERT)_\w+)\(")
@@ -133,8 +133,8 @@ class Lint:
         self.findings = []
         home = self.root / VARIABLES_HOME
         self.variables = set(VARIABLE.findall(home.read_text(encoding="utf-8"))) if home.is_file() else set()
-        self.needed = set()  # of ALLOWED: (path, concept)
-        self.types = {}  # by namespace and name, the file that has it
+        self.needed = set()  # used exceptions of ALLOWED: (path, concept)
+        self.types = {}  # by namespace and name: the file with the type
 
     def report(self, path, line, what):
         self.findings.append(f"{path}:{line}: {what}")
@@ -190,7 +190,7 @@ class Lint:
                 self.report(path, number, reason)
 
     def check_types(self, path, lines):
-        """Of two types of one name the linker takes functions of either for both."""
+        """Finds two types of the same name: the linker would merge their functions."""
         spaces = []
         for number, line in enumerate(lines, 1):
             if match := NAMESPACE.match(line):
@@ -207,7 +207,7 @@ class Lint:
         for number, line in enumerate(lines, 1):
             if not ANY_CONCEPT.search(line):
                 continue
-            code = EXAMPLES.sub("", line.split("//")[0])  # a comment may give an example
+            code = EXAMPLES.sub("", line.split("//")[0])  # comments may contain examples
             for what, words, home in CONCEPTS:
                 match = words.search(code)
                 if match and what in allowed:
@@ -238,7 +238,7 @@ class Lint:
                 self.report(path, number, f"{match[0]} throws; with a std::error_code it does not")
 
     def check_compilers(self, path, lines):
-        """What one of the compilers refuses, in one of the builds."""
+        """Finds code that one of the compilers rejects in one of the builds."""
         for number, (before, line) in enumerate(zip(["", *lines], lines), 1):
             if ("ranges::" in line or "std::views" in line) and (match := VIEWS.search(line.split("//")[0])):
                 self.report(path, number, f"{match[0]} does not build with clang 14 and libstdc++ 12; the call in std:: does")
@@ -246,7 +246,7 @@ class Lint:
                 self.report(path, number, "EXPECT_ and ASSERT_ after if need braces")
 
     def check_allowed(self):
-        """After run(), of the whole tree: exceptions that nothing needs any longer."""
+        """Finds exceptions that are not needed. Called after run() on the whole tree."""
         for path, (concepts, _) in ALLOWED.items():
             for what in concepts:
                 if (path, what) not in self.needed:
@@ -285,7 +285,7 @@ class Lint:
 
 
 def area_of(path):
-    """The area of a path below src/."""
+    """Returns the area of a path below src/."""
     for pattern, area in AREAS:
         if match := pattern.match(path):
             return match.expand(area)
@@ -293,8 +293,8 @@ def area_of(path):
 
 
 def forbidden_include(path, included, is_free):
-    """Why PATH must not include INCLUDED, or None. IS_FREE: a test, which may look at what it tests from any side."""
-    if included.split("/")[0] not in TOP_FOLDERS:  # beside the file, or a library's
+    """Returns why PATH must not include INCLUDED, or None. IS_FREE: a test, which may include anything."""
+    if included.split("/")[0] not in TOP_FOLDERS:  # beside the file, or in a library
         return None
     area, target = area_of(path.removeprefix("src/")), area_of(included)
     if area in LOWEST:

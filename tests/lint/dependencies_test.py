@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Each rule of dependencies.py flags what it should, and leaves alone what it should not."""
+"""Tests that each rule of dependencies.py finds violations, and nothing else."""
 import shutil
 import sys
 import tempfile
@@ -11,7 +11,7 @@ import dependencies  # noqa: E402
 
 HEADER = "// What this is.\n// Who calls it.\n// Must not know: anything.\n#pragma once\n"
 
-# path, contents, words of the only finding (None: nothing is found)
+# path, contents, words of the only finding (None: no finding)
 CASES = [
     ("src/npus/acme/sim/sim.cpp", '#include "npus/acme/compiler/encode.h"\n', "sim must not include npus/acme/compiler/encode.h"),
     ("src/npus/acme/sim/sim.cpp", '#include "npus/acme/hw/acme.h"\n', None),
@@ -135,7 +135,7 @@ def findings(path, text):
         file = Path(root) / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
-        return dependencies.Lint(root).run(functions="void " in text)  # ctags takes its time
+        return dependencies.Lint(root).run(functions="void " in text)  # ctags is slow
 
 
 class DependencyLint(unittest.TestCase):

@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""No library has a static object whose destructor runs at exit(): threads of a simulated chip go on until the process has ended,
-and would read it. No library makes a static of a function under the compiler's lock: a child of fork() waits for ever for it, when
-a thread of its parent held it. src/base/leaked.h makes one that stays, without a lock.
+"""Checks the static objects of libraries.
 
-usage: exit_test.py NM BUILD      looks at the archives of BUILD that libskillet_c and the preloaded libraries are made of
+None may have a destructor that runs at exit(): threads of a simulated chip run until the process has ended, and would read the
+destroyed object.
+None may be made in a function under the compiler's lock: if another thread held it during fork(), the child would wait forever.
+src/base/leaked.h makes objects that are never destroyed, without a lock.
+
+usage: exit_test.py NM BUILD      checks the archives of BUILD that libskillet_c and the preloaded libraries consist of
 """
 import re
 import subprocess
@@ -11,12 +14,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-OF_THE_COMMAND = {"tools"}  # its own objects, on its own thread
+OF_THE_COMMAND = {"tools"}  # has objects of its own, on its own thread
 REGISTERS = re.compile(r"\bU (?:__cxa_)?atexit$")
 GUARD = re.compile(r" guard variable for (.*)$")
 OF_OTHERS = ("Eigen::",)
 LEAST = 8
-HELD = "struct Held { explicit Held(int); ~Held(); int operator[](int) const; };\n"  # as a vector, without its header
+HELD = "struct Held { explicit Held(int); ~Held(); int operator[](int) const; };\n"  # like a vector, without its header
 HEADERS = Path(__file__).resolve().parents[2] / "src"
 
 
@@ -25,7 +28,7 @@ def symbols(nm, archive):
 
 
 def findings(text):
-    """A line for each object of an archive, from what nm prints of it."""
+    """Yields a line for each faulty object file, from nm's output for an archive."""
     for part in re.split(r"\n\n", text):
         lines = part.strip().splitlines()
         statics = [found[1] for line in lines if (found := GUARD.search(line)) and not found[1].startswith(OF_OTHERS)]
@@ -36,7 +39,7 @@ def findings(text):
 
 
 def check_itself(nm):
-    """A library with such a static is found, by its name; one with a constant and one with a leaked object are not."""
+    """Checks that such a static is found by its name, but not a constant or a leaked object."""
     fine = ("return skillet::leaked([] { return Held(9); })[i];", "static constexpr int kAll[9] = {}; return kAll[i];")
     sources = {
         "static const Held kAll(9); return kAll[i];": "one of its statics has a destructor",

@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ET
 def outcome(case):
     if case.get("status") == "run":
         return "passed"
-    skipped = case.find("skipped")  # ctest writes this for a missing program too
+    skipped = case.find("skipped")  # ctest also writes this for a missing program
     if case.get("status") == "disabled" or skipped is not None and skipped.get("message", "").startswith("SKIP_"):
         return "skipped"
     return "failed"

@@ -51,7 +51,7 @@ END_OF_SENTENCE = re.compile(r"(?<=[.!?])[)*\"]*\s+")
 
 
 def blank(found):
-    """Keeps the lines, so that line numbers hold."""
+    """Replaces a match by its newlines, so that line numbers stay the same."""
     return "\n" * found[0].count("\n")
 
 
@@ -63,10 +63,10 @@ def without_code(text):
 
 
 def sentences(text):
-    """Each sentence of `text` (without code) with the line where its paragraph or list item begins."""
+    """Yields each sentence of `text` (without code) with the first line of its paragraph or list item."""
     blocks, indented = [[1, ""]], False
     for number, line in enumerate(text.splitlines(), 1):
-        indented = line.startswith("    ") and (indented or not blocks[-1][1].strip())  # a block of code, not a list's
+        indented = line.startswith("    ") and (indented or not blocks[-1][1].strip())  # an indented block of code, not a list's continuation
         if indented or NEW_BLOCK.match(line):
             blocks.append([number, ""])
         if line.strip() and not indented and not line.lstrip().startswith(("|", "#")):

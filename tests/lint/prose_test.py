@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Each rule of prose.py flags what it should, and leaves alone what it should not."""
+"""Tests that each rule of prose.py finds violations, and nothing else."""
 import shutil
 import sys
 import tempfile
@@ -13,11 +13,11 @@ import prose  # noqa: E402
 LONG = "One " + "word " * prose.MAX_WORDS + "more.\n"  # two words too many
 HALF = "One " + "word " * (prose.MAX_WORDS // 2)
 
-# file, contents, words of the only finding (None: nothing is found)
+# file, contents, words of the only finding (None: no finding)
 CASES = [
     ("docs/a.md", LONG, "docs/a.md:1: a sentence of 37 words (at most 35): One word word"),
     ("docs/dev/a.md", "# Title\n\nShort.\n" + LONG, "docs/dev/a.md:3: a sentence of 37 words"),
-    ("docs/a.md", "- " + HALF + "\n  " + HALF + "\n", "docs/a.md:1: a sentence of 36 words"),  # one item over two lines
+    ("docs/a.md", "- " + HALF + "\n  " + HALF + "\n", "docs/a.md:1: a sentence of 36 words"),  # one list item on two lines
     ("docs/a.md", "- " + HALF + "\n- " + HALF + "\n", None),
     ("docs/a.md", HALF + ".\n" + HALF + ".\n", None),
     ("docs/a.md", HALF + "\n\n" + HALF + "\n", None),
@@ -63,7 +63,7 @@ class Prose(unittest.TestCase):
             text = {"theirs_of": "one of theirs"}.get(written, written.replace("_", " ")) + "\n"
             with self.subTest(text=text):
                 self.assertEqual(len(findings({"README.md": text})), 1)
-        self.assertEqual(len(prose.AVOIDED), 16)  # a word more needs a line here
+        self.assertEqual(len(prose.AVOIDED), 16)  # a new word needs a line here
 
     def test_what_a_program_writes_is_not_read(self):
         self.assertEqual(findings({"docs/a.md": "It lies.\n"}, generated=frozenset(["docs/a.md"])), [])

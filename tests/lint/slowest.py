@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The tests and the compiled sources that took longest in the last run of a build folder. Called by ./x slowest.
+"""Lists the slowest tests and compiled sources of the last run in a build folder. Called by ./x slowest.
 
 usage: slowest.py BUILD [N] [--cpu]     of ctest's reports (BUILD/junit*.xml, of ./x test) and ninja's log; N: how many of each (20);
-                                        --cpu: of CPU time instead, each fast test run by itself
+                                        --cpu: by CPU time instead, each fast test run by itself
 """
 import json
 import re
@@ -26,7 +26,7 @@ def used():
 
 
 def cpu_of_tests():
-    """What a test leaves running is not in it."""
+    """Returns the CPU time of each fast test, without processes that it leaves running."""
     fast = ["ctest", "--test-dir", str(BUILD), "-L", "fast"]
     shown = subprocess.run([*fast, "--show-only=json-v1"], check=True, capture_output=True).stdout
 
@@ -40,7 +40,7 @@ def cpu_of_tests():
 
 
 def units():
-    """The last time that each output was made; what a compiler cache knew is short."""
+    """Returns the last build time of each output. It is short if the compiler cache had it."""
     log = BUILD / ".ninja_log"
     rows = [line.split("\t") for line in log.read_text().splitlines()[1:]] if log.exists() else []
     last = {row[3]: (int(row[1]) - int(row[0])) / 1000 for row in rows}

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""./x says how far it is where nobody sees the compiler's own lines, and keeps the exit code; what it builds for the demo is
-what README.md goes on with.
+"""Tests that ./x reports its progress when the compiler's output is hidden, and keeps the exit code; and that it builds for the demo what
+README.md continues with.
 
 usage: x_test.py      run at the top of the source tree
 """
@@ -29,7 +29,7 @@ class X(unittest.TestCase):
         done = run(f"watched {self.log} bash -c 'for i in 1 2 3; do echo \"[$i/3] Building\"; sleep 0.5; done'; echo after")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         lines = done.stdout.splitlines()
-        # On a busy machine a step may pass between two looks.
+        # On a busy machine a step may pass unseen.
         self.assertGreaterEqual(len({"[1/3] Building", "[2/3] Building", "[3/3] Building"} & set(lines)), 2, lines)
         self.assertEqual(lines[-1], "after")
 
@@ -46,7 +46,7 @@ class X(unittest.TestCase):
         self.assertNotIn("after", done.stdout)
 
     def test_help_and_wrong_options_come_before_anything_is_built(self):
-        """In a copy whose install and build end with 9."""
+        """In a copy of ./x, install and build end with 9."""
         text = SCRIPT.replace('cd "$(dirname "${BASH_SOURCE[0]}")"\n', "")
         for name in ("install", "build"):
             text = text.replace(function(name), f"{name}() {{ exit 9; }}\n")

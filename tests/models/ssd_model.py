@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""A small SSD detector, uint8, that finds coloured squares; and a picture with some. Its weights are set by hand.
+"""Makes a small uint8 SSD detector that finds coloured squares, and a picture with some. Its weights are set by hand.
 
 usage: ssd_model.py MODEL.tflite [PICTURE.bmp [LABELS.txt]]      run at the top of the source tree; needs flatc
 
-Two grids of anchors, boxes and classes from 1x1 convolutions, LOGISTIC, TFLite_Detection_PostProcess: the outputs that Frigate
-and TensorFlow's own detectors have.
+Two grids of anchors, boxes and classes from 1x1 convolutions, LOGISTIC, TFLite_Detection_PostProcess. The outputs are those that
+Frigate and TensorFlow's own detectors have.
 """
 import json
 import random
@@ -19,11 +19,11 @@ SIZE, COLOURS = 96, ["red", "green", "blue"]
 SAME, RELU = 0, 1
 FLOAT32, INT32, UINT8 = 0, 2, 3
 CODES = {"CONV_2D": 3, "DEPTHWISE_CONV_2D": 4, "CONCATENATION": 2, "RESHAPE": 22, "LOGISTIC": 14, "TFLite_Detection_PostProcess": 32}
-SMALL, LARGE = 0.25, 0.5  # sides of the anchors of the two grids, as shares of the image
+SMALL, LARGE = 0.25, 0.5  # sides of the anchors in the two grids, as shares of the image
 
 
 def flexbuffer(values):
-    """A map of numbers, each 32 bits wide."""
+    """Encodes a map of numbers, each 32 bits wide."""
     out, keys = bytearray(), {}
     for name in sorted(values):
         keys[name] = len(out)
@@ -48,7 +48,7 @@ def flexbuffer(values):
 
 
 class Model:
-    """One graph, written as flatc's JSON."""
+    """A graph, written as flatc's JSON."""
 
     def __init__(self):
         self.tensors, self.buffers, self.operators, self.codes = [], [{}], [], []
@@ -78,7 +78,7 @@ class Model:
         return quantization["scale"][0], quantization["zero_point"][0]
 
     def conv(self, name, source, weights, biases, stride=1, depthwise=False, scale=1 / 255, zero=0, relu=True):
-        """`weights`: [kernel][row][column][channel], numbers; depthwise [row][column][channel]."""
+        """Adds a convolution. `weights` are numbers: [kernel][row][column][channel], or depthwise [row][column][channel]."""
         flat = flatten(weights)
         step = max(max(abs(value) for value in flat), 1e-6) / 127
         kernels = 1 if depthwise else len(weights)
@@ -134,7 +134,7 @@ def average(channels):
 
 
 def colours_of(noise, kernel):
-    """What of a pixel is this colour and no other; kernels beyond the colours do what they like."""
+    """Returns weights that detect one colour in a pixel. Kernels beyond the colours are random."""
     own = [1.0 if channel == kernel else -0.5 for channel in range(3)]
     return taps(3, lambda row, column: [noise.uniform(-0.1, 0.1) for _ in range(3)] if kernel >= 3 else
                 own if (row, column) == (1, 1) else [0.0] * 3)
@@ -146,7 +146,7 @@ def averages_of(noise, kernel, channels):
 
 
 def heads(model, name, source, bias):
-    """Boxes are the anchors, nearly; a class is as likely as its colour is strong."""
+    """Adds the heads. Boxes are nearly the anchors; a class's score depends on the strength of its colour."""
     noise = random.Random(name)
     channels = model.tensors[source]["shape"][3]
     offsets = [[[[noise.uniform(-0.2, 0.2) for _ in range(channels)]]] for _ in range(4)]
@@ -158,14 +158,14 @@ def heads(model, name, source, bias):
 
 
 def anchors_of(cells, side):
-    """Each where its cell looks at: padding of even images comes behind them, which moves the cells by half a step."""
+    """Returns anchors at the centres of the cells. Even images are padded at the end, which shifts the cells by half a step."""
     step = SIZE // cells
     return [value for row in range(cells) for column in range(cells)
             for value in ((step * (row + 1) - 0.5) / SIZE, (step * (column + 1) - 0.5) / SIZE, side, side)]
 
 
 def ssd_model(found=10, order=(0, 1, 2, 3)):
-    """`order`: which of boxes, classes, scores and their number is each output."""
+    """Returns the model's file. `order`: for each output, which of boxes, classes, scores and their number it is."""
     model, noise = Model(), random.Random(1)
     image = model.tensor("image", [1, SIZE, SIZE, 3], UINT8, 1 / 255, 0)
     colours = model.conv("colours", image, [colours_of(noise, k) for k in range(8)], [0.0] * 8, stride=2)
@@ -179,7 +179,7 @@ def ssd_model(found=10, order=(0, 1, 2, 3)):
     scores = model.tensor("scores", model.tensors[logits]["shape"], UINT8, 1 / 256, 0)
     model.op("LOGISTIC", [logits], [scores])
     numbers = anchors_of(12, SMALL) + anchors_of(6, LARGE)
-    low, high = 0.0, max(numbers)  # 0 must be among the values that a quantized tensor has
+    low, high = 0.0, max(numbers)  # a quantized tensor must be able to store 0
     step = (high - low) / 255
     anchors = model.tensor("anchors", [len(numbers) // 4, 4], UINT8, step, round(-low / step),
                            [round(value / step) + round(-low / step) for value in numbers])
@@ -193,7 +193,7 @@ def ssd_model(found=10, order=(0, 1, 2, 3)):
 
 
 def picture(zoom=5):
-    """Squares on a grey ground, as an uncompressed bitmap."""
+    """Returns squares on grey as an uncompressed bitmap."""
     squares = [(12, 12, 24, (240, 30, 30)), (60, 4, 24, (30, 240, 40)), (60, 60, 24, (30, 40, 240)), (8, 40, 48, (40, 200, 60))]
     side = SIZE * zoom
     rows = []

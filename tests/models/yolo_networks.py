@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""YOLO-like networks with random weights, quantized by TensorFlow: what docs/yolo.md counts.
+"""Makes YOLO-like networks with random weights, quantized by TensorFlow, for the counts in docs/yolo.md.
 
 usage: yolo_networks.py FOLDER KIND-ACTIVATION-HEAD-SCALES ...     needs tensorflow (PyPI); for example v8-silu-full-pt
 
@@ -170,7 +170,7 @@ def quantize(m, per_tensor, size):
     sub = m
     for l in ins: l.momentum = 0.0
     sub(x, training=True)
-    # from_keras_model() of TensorFlow 2.16 ends the process at the variables of Keras 3: here they become constants
+    # from_keras_model() of TensorFlow 2.16 crashes on variables of Keras 3, so they become constants
     call = tf.function(lambda x: m(x, training=False)).get_concrete_function(tf.TensorSpec((1, size, size, 3), tf.float32))
     c = tf.lite.TFLiteConverter.from_concrete_functions([call], m); c.experimental_lower_to_saved_model = False
     c.optimizations = [tf.lite.Optimize.DEFAULT]; c.representative_dataset = data

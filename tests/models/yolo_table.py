@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The table of docs/yolo.md, of networks that yolo_networks.py made.
+"""Prints the table of docs/yolo.md for networks that yolo_networks.py made.
 
 usage: yolo_table.py FOLDER SKILLET
 """

@@ -1,4 +1,4 @@
-"""Small bugs drawn at random in the sources, for mutate.py: the ways in which a line of C++ can be wrong by a slip."""
+"""Draws random small bugs in the sources for mutate.py: typical slips in a line of C++."""
 import functools
 import random
 import re
@@ -8,7 +8,7 @@ from table import Mutant
 NOT_OF_THE_PRODUCT = re.compile(r"_test\.cpp$|/testing/|/fuzz/|_bench\.cpp$|/toy/|/test_support\.h$")
 STRING = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])+\'')
 
-# What a slip is called, where it may be made (a match in the code of one line), and what stands there then.
+# Title of a slip, where it can be made (a match in the code of one line), and the replacement.
 SLIPS = [
     ("a comparison is another one", r" (<=|>=|<|>|==|!=) ", {"<=": "<", ">=": ">", "<": "<=", ">": ">=", "==": "!=", "!=": "=="}),
     ("both are asked for, not one, or one, not both", r" (&&|\|\|) ", {"&&": "||", "||": "&&"}),
@@ -27,7 +27,7 @@ SLIPS = [
     ("a call is left out", r"^\s*((?!return|using|if|for|while|throw|static_assert|SK_|RETURN)[\w.:>\-]+\([^;]*\);)$", lambda _: ";"),
 ]
 
-# A constant whose name says that it bounds something, and its value. Times are left out: a second more is no bug.
+# A constant whose name shows that it is a limit, and its value. Times are left out: a second more is not a bug.
 LIMIT = (r"\bk(?!Minus|Limits\b)[A-Za-z0-9]*(?:Max|Min(?!or)|Most|Limit|Largest|Smallest|Farthest|Fewest|Worth|Rounds|Tries|Trials|"
          r"Kept|Seen|Reach|OverRead|Room|Short|Wide|JobMs)[A-Za-z0-9]*(?: = |\{)(%s)(?=[,;]|\};)")
 WHOLE = r"(?![0-9]*\.|0x[0-9]*p|[0-9]*e)(?=[-(0-9]|u?int\d+_t\{|size_t\{)(?:[^,;.{}]|\{\d*\})*"
@@ -42,14 +42,14 @@ SLIPS, LIMIT_SLIPS = ([(title, re.compile(pattern), instead) for title, pattern,
 
 
 def code_of(line):
-    """The line with its strings and its comment blanked out, as long as it was."""
+    """Returns the line with strings and comments blanked out, at the same length."""
     line = STRING.sub(lambda found: "~" * len(found[0]), line)
     begin = line.find("//")
     return line if begin < 0 else line[:begin]
 
 
 def slips_in(lines, limits=False):
-    """Every slip that can be made in them: the number of its line from 0, what it is called, and that line then."""
+    """Yields every possible slip: the number of its line from 0, its title, and the changed line."""
     for number, line in enumerate(lines):
         if line.lstrip().startswith(("#", "static_assert", "template")) or (limits and "constexpr" not in line):
             continue
@@ -65,7 +65,7 @@ def slips_in(lines, limits=False):
 
 
 def mutant_of(path, lines, number, title, new):
-    """The slip as a mutant, with as many of the lines above as make its place the only one."""
+    """Returns the slip as a mutant, with enough of the lines above to make its place unique."""
     source, old, above = "\n".join(lines), lines[number], number
     title = f"line {number + 1}: {title}: {old.strip()} -> {new.strip()}"
     while source.count(old) > 1 and above > 0:
@@ -76,7 +76,7 @@ def mutant_of(path, lines, number, title, new):
 
 @functools.cache
 def slips_of(root, limits):
-    """The product's sources by path, and every slip in them: (path, number of the line, title, the line then)."""
+    """Returns the product's sources by path, and every slip in them: (path, number of the line, title, changed line)."""
     sources, every = {}, []
     for file in sorted(file for kind in (("*.cpp", "*.h") if limits else ("*.cpp",)) for file in (root / "src").rglob(kind)):
         path = file.relative_to(root).as_posix()
@@ -87,7 +87,7 @@ def slips_of(root, limits):
 
 
 def draw(root, count, seed, limits=False):
-    """`count` bugs, no two in one line, each source as likely as it is long; of `limits`: both sides of each, headers too."""
+    """Returns `count` bugs, at most one a line; longer sources get more. `limits`: both changes of each limit, headers too."""
     sources, every = slips_of(root, limits)
     every = list(every)
     random.Random(seed).shuffle(every)

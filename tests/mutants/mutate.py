@@ -22,10 +22,10 @@ from dataclasses import dataclass
 import draw
 from table import check, mutated, parse, record
 
-LEFT_OUT = re.compile(r"lint|compile_fail|install|mutants")  # what no change of a source file's meaning can fail
+LEFT_OUT = re.compile(r"lint|compile_fail|install|mutants")  # tests that cannot fail from a change in a source file's meaning
 TEST_TIMEOUT_S = 180
-DRAWN = 50  # as many are drawn when no number is given
-QUICK_S = 4  # tests below it run before the others
+DRAWN = 50  # default number of drawn bugs
+QUICK_S = 4  # tests that take less time run before the others
 CORES = os.cpu_count() or 1
 LANES = min(4, CORES)  # bugs that are tried at a time, each in a tree of its own
 
@@ -33,12 +33,12 @@ LANES = min(4, CORES)  # bugs that are tried at a time, each in a tree of its ow
 @dataclass
 class Test:
     name: str
-    targets: list  # what it names of the build folder, its own program first; none: it needs all of it
+    targets: list  # outputs of the build that it names, its program first; empty: it needs the whole build
     cost: float
 
 
 def stages(path, tests, noticed_before):
-    """The tests for a bug in `path`, in the order in which they are worth trying: lists of tests that run together."""
+    """Returns the tests for a bug in `path` as groups in the most promising order. The tests of a group run together."""
     folder = str(pathlib.PurePosixPath(path).parent)
     first = [t for t in tests if t.name == noticed_before]
     near = [t for t in tests if t.targets and f"{pathlib.PurePosixPath(t.targets[0]).parent}/".startswith(f"{folder}/")]
@@ -61,24 +61,24 @@ def verdict(mutant, outcome):
 
 
 def report(mutants, outcomes):
-    """What --json prints (docs/json/developers/mutate.json)."""
+    """Returns what --json prints (docs/json/developers/mutate.json)."""
     return {"version": 1,
             "bugs": [{"file": m.path, "title": m.title, "outcome": verdict(m, outcomes[m.key()])} for m in mutants]}
 
 
 def first_failed(said):
-    """The first test that ctest lists as failed; those that it skipped stand before."""
+    """Returns the first test that ctest lists as failed. Skipped tests are listed before."""
     failed = re.search(r"tests FAILED:\s*\d+ - (\S+) \(", said)
     return failed.group(1) if failed else "ctest"
 
 
 class Tree:
-    """A checkout of HEAD with the working tree's changes, and its build; one for each lane, from 0."""
+    """A checkout of HEAD with the working tree's changes, and its build. Each lane, from 0, has one."""
 
     def __init__(self, root, lane):
         self.root = root
         self.dir = root / ("build/mutants" if lane == 0 else f"build/mutants-{lane + 1}")
-        self.jobs = f"-j{CORES}"  # alone, until the bugs are tried
+        self.jobs = f"-j{CORES}"  # until the bugs are tried, when lanes share the cores
         self.build = self.dir / "build/release"
 
     def run(self, *command, **options):
@@ -95,13 +95,13 @@ class Tree:
         if changes.stdout:
             subprocess.run(["git", "apply", "-"], cwd=self.dir, input=changes.stdout, check=True)
         if not (self.build / "build.ninja").exists():
-            # Each source by itself: a planted bug compiles one again.
+            # Without unity builds, a planted bug recompiles only one source.
             self.run("cmake", "--preset", "release", "-DCMAKE_UNITY_BUILD=OFF", "-S", ".", check=True)
         if not self.compiles([]):
             sys.exit(f"mutate: the tree does not compile as it is: ninja -C {self.build} says why")
 
     def tests(self, costs=None):
-        """The fast tests, with their `costs` in seconds (default: of this tree's last run)."""
+        """Returns the fast tests, with their `costs` in seconds (default: from this tree's last run)."""
         listed = self.run("ctest", "--test-dir", self.build, "-L", "^fast$", "--show-only=json-v1", check=True).stdout
         costs = self.costs() if costs is None else costs
         known = {line.split(": ")[0] for line in self.run("ninja", "-C", self.build, "-t", "targets", "all").stdout.splitlines()}
@@ -118,7 +118,7 @@ class Tree:
         return result
 
     def affected(self, tests, since_ns):
-        """Those whose programs have been built anew, or that name no program."""
+        """Returns the tests whose programs were rebuilt, or that name no program."""
         def is_new(path):
             return path.exists() and path.stat().st_mtime_ns > since_ns
         return [t for t in tests if not t.targets or any(is_new(self.build / target) for target in t.targets)]
@@ -129,12 +129,12 @@ class Tree:
         return {name: float(seconds) for name, _, seconds in (row.split() for row in rows if row.count(" ") == 2)}
 
     def compiles(self, tests):
-        """Builds what the tests need; all, when one of them needs it or there are none."""
+        """Builds what the tests need; everything, if a test needs everything or there are no tests."""
         targets = sorted({target for t in tests for target in t.targets}) if all(t.targets for t in tests) else []
         return self.run("ninja", "-C", str(self.build), self.jobs, *targets).returncode == 0
 
     def failing_test(self, tests):
-        """The first of them that fails, or None."""
+        """Returns the name of the first test that fails, or None."""
         names = "^(" + "|".join(re.escape(t.name) for t in tests) + ")$"
         done = self.run("ctest", "--test-dir", self.build, self.jobs, "--stop-on-failure", "--timeout", TEST_TIMEOUT_S, "-R", names)
         if done.returncode == 0:
@@ -159,7 +159,7 @@ class Tree:
 
 
 def select(mutants, outcomes, args):
-    """What this run tries."""
+    """Selects the mutants to try in this run."""
     mutants = [m for m in mutants if args.only in m.path or args.only in m.title]
     if args.go_on:
         mutants = [m for m in mutants if not outcomes.get(m.key(), {}).get("test")]
@@ -205,7 +205,7 @@ def try_all(root, mutants, outcomes, store, near, quiet):
                 said = "not by the nearest" if near and not outcome["test"] else verdict(mutant, outcome)
                 print(f"{number:3} of {len(mutants)}  {seconds:4.0f} s  {said:34}  {mutant.path}: {mutant.title}", flush=True)
     finally:
-        pool.shutdown(cancel_futures=True)  # who stops it waits for those under way only
+        pool.shutdown(cancel_futures=True)  # after an interrupt, waits only for those that have started
 
 
 def arguments():

@@ -1,4 +1,4 @@
-"""The parts of mutate.py that need no build: its table, the order of tests, what is recorded."""
+"""Tests the parts of mutate.py that need no build: its table, the order of tests, what is recorded."""
 import pathlib
 import unittest
 

@@ -1,4 +1,4 @@
-"""The bugs of mutants.txt, and how one is planted."""
+"""Reads the bugs of mutants.txt, and plants one."""
 import re
 from dataclasses import dataclass
 
@@ -11,14 +11,14 @@ class Mutant:
     new: str = ""
     times: int = 1
     reason: str = ""  # why it may survive
-    test: str = ""  # that noticed it first
+    test: str = ""  # the test that noticed it first
 
     def key(self):
         return f"{self.path}: {self.old} -> {self.new}"
 
 
 def parse(text):
-    """The mutants of a table; ValueError names the block that is no mutant."""
+    """Returns the mutants of a table. Raises ValueError with the text of an invalid block."""
     blocks = re.split(r"\n\s*\n", "\n".join(line for line in text.splitlines() if not line.startswith("#")).strip())
     mutants = []
     for block in filter(None, blocks):
@@ -45,7 +45,7 @@ def parse(text):
 
 
 def record(text, outcomes):
-    """The table with the test that noticed each bug, where `outcomes` (key to {"test": name}) has one."""
+    """Returns the table with the test that noticed each bug, if `outcomes` (key to {"test": name}) has one."""
     blocks = re.split(r"(\n\s*\n)", text.rstrip("\n"))
     for i, block in enumerate(blocks):
         found = [outcomes.get(mutant.key(), {}).get("test") for mutant in parse(block)]
@@ -56,7 +56,7 @@ def record(text, outcomes):
 
 
 def mutated(mutant, source):
-    """The source with the bug in it; ValueError when its place is not there."""
+    """Returns the source with the bug. Raises ValueError if its place is missing."""
     found = source.count(mutant.old) if mutant.old else 0
     if found != mutant.times:
         raise ValueError(f"{mutant.path}: {mutant.title}: {mutant.old!r} stands there {found} times, not {mutant.times}")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Installs a build into an empty folder and builds programs against what is there.
+"""Installs a build into an empty folder, and builds programs against it.
 
 usage: install_test.py BUILD_DIR VERSION
 """
@@ -16,7 +16,7 @@ from pathlib import Path
 BUILD, VERSION = sys.argv[1:3]
 DOC = "usr/share/doc/skillet"
 CONSUMER = Path(__file__).parent / "consumer"
-# A compiler's sanitizer must be loaded first; packages are built without.
+# A compiler's sanitizer must be loaded first; packages are built without one.
 SANITIZED = "SKILLET_SANITIZE:STRING=\n" not in Path(BUILD, "CMakeCache.txt").read_text() + "\n"
 
 
@@ -133,7 +133,7 @@ class Install(unittest.TestCase):
         doc = self.root / DOC
         run("cc", "-Wall", "-Wextra", "-Werror", f"-I{self.root}/usr/include", str(doc / "example/classify.c"), f"-L{self.lib}",
             "-lskillet_c", "-o", str(program))
-        # A seven of two strokes.
+        # Draws a seven with two strokes.
         picture.write_bytes(bytes(255 if 5 <= y <= 7 and 7 <= x <= 20 or 8 <= y <= 23 and 0 <= x - (19 - (y - 8) // 2) <= 2
                                   else 0 for y in range(28) for x in range(28)))
         listed = json.loads(run(str(self.root / "usr/bin/skillet"), "devices", "--json"))["devices"]
@@ -163,7 +163,7 @@ class Install(unittest.TestCase):
         self.assertTrue(link.is_symlink())
         target = self.root / os.readlink(link).lstrip("/")
         self.assertTrue(target.exists(), target)
-        run("cmake", "--install", BUILD, "--prefix", "/usr", "--component", "teflon-link", DESTDIR=str(self.root))  # again
+        run("cmake", "--install", BUILD, "--prefix", "/usr", "--component", "teflon-link", DESTDIR=str(self.root))  # a second time
         link.unlink()
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""`./x build --users` without compiling: what it would build has no tests and no debug information, and fits a small board's disk.
+"""Checks `./x build --users` without compiling: it builds no tests and no debug information, and fits a small board's disk.
 
-usage: users_build_test.py BUILD_DIR     whose objects are those of the same sources, with debug information
+usage: users_build_test.py BUILD_DIR     with objects of the same sources, with debug information
 """
 import re
 import struct
@@ -24,11 +24,11 @@ def run(*command):
 
 
 def bytes_without_debug(file):
-    """Of an ELF file of 64 bits: its sections but those that `-g` adds."""
+    """Returns the size of a 64-bit ELF file without the sections that `-g` adds."""
     data = file.read_bytes()
     offset, = struct.unpack_from("<Q", data, 0x28)
     size, count, names = struct.unpack_from("<HHH", data, 0x3A)
-    if count == 0:  # so many that the first section holds the numbers
+    if count == 0:  # the numbers are too large for the header, and in the first section
         count, names = struct.unpack_from("<Q", data, offset + 32)[0], struct.unpack_from("<I", data, offset + 40)[0]
     sections = [struct.unpack_from("<IIQQQQIIQQ", data, offset + i * size) for i in range(count)]
     if names == 0xFFFF:
@@ -43,7 +43,7 @@ def bytes_without_debug(file):
 
 
 def objects_with(file):
-    """The object, or those of its target that several sources were compiled into."""
+    """Returns the object, or the unity objects of its target."""
     if file.exists():
         return [file]
     target = next(folder for folder in file.parents if folder.suffix == ".dir")
@@ -71,7 +71,7 @@ class UsersBuild(unittest.TestCase):
         self.assertEqual([line for line in compiled if re.search(r" -g(?!0)\w*(?= )", line) or " -O2 " not in line], [])
 
     def test_it_fits(self):
-        """Each object twice, as most are in a library too, and what is linked of them."""
+        """Counts each object twice, since most are in a library too, and the linked files."""
         there = [found for one in self.objects if (found := objects_with(BUILD / one))]
         self.assertGreater(len(there), 0.95 * len(self.objects), f"{BUILD} is not whole")
         objects = sum(bytes_without_debug(one) for one in set().union(*there))

@@ -1,4 +1,4 @@
-"""The cases: the recorded single layers, and whole networks on a picture."""
+"""Lists the cases: the recorded single layers, and whole networks on a picture."""
 import dataclasses
 import hashlib
 import json
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import picture
 
-# A network, the side of its input, and the class that the picture must have (None: whatever TensorFlow Lite says).
+# A network, the side of its input, and the class that the picture must have (None: TensorFlow Lite's result).
 NETWORKS = [("mobilenet_v1_0.25_128_quant", 128, None), ("mobilenet_v1_1.0_224_quant", 224, 653)]
 PICTURE = "grace_hopper.bmp"
 
@@ -15,8 +15,8 @@ PICTURE = "grace_hopper.bmp"
 class Case:
     name: str
     model: Path
-    inputs: list  # files; none: random ones from seed 1
-    recorded: list  # first 128 bits of SHA-256 of the right outputs, as far as they were recorded
+    inputs: list  # files; empty: random inputs from seed 1
+    recorded: list  # first 128 bits of the SHA-256 of the right outputs, for those that were recorded
     label: int | None = None
 
 
@@ -35,14 +35,14 @@ def recorded_case(folder, name, model):
     known = json.loads((place / "case.json").read_text())
     files = [place / one["file"] for one in known["inputs"] if "file" in one]
     is_known = all("file" in one or "generator" in one for one in known["inputs"])
-    # The generator is one stream over all inputs, so either all of them come from files or none.
+    # The generator is one stream for all inputs, so either all of them come from files or none.
     inputs = files if len(files) == len(known["inputs"]) else []
     recorded = [one.get("sha256_128") for one in known["outputs"]] if is_known else []
     return Case(f"{name}/{model.stem}", model, inputs, recorded)
 
 
 def network_cases(models, work):
-    """Networks whose model and picture are in MODELS; their inputs are made in WORK."""
+    """Returns networks whose model and picture are in MODELS. Writes their inputs to WORK."""
     found = []
     for name, side, label in NETWORKS:
         model = models / f"{name}.tflite"
@@ -59,7 +59,7 @@ def digest(data):
 
 
 def wrong_reference(case, outputs):
-    """Why OUTPUTS are not the recorded ones; None when they are."""
+    """Returns why OUTPUTS differ from the recorded ones, or None."""
     for index, (recorded, output) in enumerate(zip(case.recorded, outputs)):
         if recorded is not None and digest(output) != recorded:
             return f"output {index} of TensorFlow Lite is not the recorded one"

@@ -1,7 +1,7 @@
-"""What a run of the peer's driver came to, from its exit code, its log and its outputs."""
+"""Determines the verdict of a run of the peer's driver, from its exit code, its log and its outputs."""
 import re
 
-# name: (what it says in the table, whether it speaks against our chip)
+# name: (text in the table, whether it indicates a fault of our simulator)
 VERDICTS = {
     "exact": ("exact", False),
     "within 1": ("within 1", False),
@@ -15,7 +15,7 @@ VERDICTS = {
     "failed": ("failed", True),
 }
 
-# What recorded jobs of the same driver come to on our simulator, and why: only those speak for a fault of the driver.
+# Outcomes of recorded jobs of the same driver on our simulator, with reasons: only these indicate a fault of the driver.
 KNOWN = re.compile(
     r"(worse|fault|not_comparable) +(?:\[[^]]*\] )?(\(\d.*|int8 .*|recorded tensors .*|(?:signed tensors are|the fused convolution is not"
     r"|rows are|pad bytes are|the input converter|one input and one output|the activation is|the model declares|the addition|rows of"
@@ -23,7 +23,7 @@ KNOWN = re.compile(
 
 
 def known_faults(path):
-    """{case: (outcome, reason)} of a file of expectations."""
+    """Returns {case: (outcome, reason)} from a file of expectations."""
     found = {}
     for line in path.read_text().splitlines() if path.exists() else []:
         name, _, rest = line.partition(" ")
@@ -33,7 +33,7 @@ def known_faults(path):
 
 
 def is_known(verdict, known):
-    """Whether a case that came out so is no news: its recorded job does the same."""
+    """Returns whether the case's recorded job has the same outcome."""
     if known is None:
         return False
     return verdict in ("fault", "worse") and (verdict == "fault") == (known[0] == "fault")
@@ -41,13 +41,13 @@ def is_known(verdict, known):
 
 JOB = re.compile(r"virtual: submit: job \d+: (?:\d+ words, [1-9]\d* buffers|\d+ tasks)")
 FAULT = re.compile(r"(?:recover hung GPU|NPU job timed out): (.*)")
-# Without a device the driver dies too, but then it is the node that is at fault.
+# Without a device the driver crashes too, but the cause is the node.
 NO_DEVICE = re.compile(r"virtual device node: (.*)|(Couldn't open kernel device)")
 REFUSED = re.compile(r"^ *\d+ (\w+) +v\d+ +unsupported", re.MULTILINE)
 
 
 def difference(expected, got):
-    """Largest difference of the bytes, and how many differ at all; None when the sizes differ."""
+    """Returns the largest difference of the bytes, and how many differ; None if the sizes differ."""
     if len(expected) != len(got):
         return None
     if expected == got:
@@ -57,10 +57,10 @@ def difference(expected, got):
 
 
 def compare(expected, got, is_signed):
-    """(verdict, detail) of lists of outputs."""
+    """Returns (verdict, detail) for lists of outputs."""
     largest, differing, total = 0, 0, 0
     for index, (one, other) in enumerate(zip(expected, got)):
-        if is_signed[index]:  # int8: the same distance once 128 is added
+        if is_signed[index]:  # int8: adding 128 keeps the differences
             one, other = (bytes(value ^ 0x80 for value in data) for data in (one, other))
         found = difference(one, other)
         if found is None:
@@ -75,7 +75,7 @@ def compare(expected, got, is_signed):
 
 
 def judge(run, expected):
-    """RUN: an outcome of runner.py; EXPECTED: the right outputs, as such an outcome."""
+    """Returns (verdict, detail). RUN: an outcome of runner.py; EXPECTED: the right outputs, as such an outcome."""
     if run.is_timeout:
         return "timeout", f"stopped after {run.seconds:.0f} s"
     if fault := FAULT.search(run.log):

@@ -39,7 +39,7 @@ def parse():
 
 
 class Progress:
-    """A line that counts, on a terminal; otherwise a line for every tenth of the cases."""
+    """Shows progress: a counting line on a terminal, otherwise a line for every tenth of the cases."""
 
     def __init__(self, total):
         self.total, self.done = total, 0
@@ -62,7 +62,7 @@ def top_class(output):
 
 
 def judge_networks(case, verdict, detail, expected, got):
-    """A whole network adds its layers' roundings up, so its class counts."""
+    """Compares a whole network by its class, since the layers' rounding differences add up."""
     if verdict not in ("exact", "within 1", "worse"):
         return verdict, detail
     right, found = top_class(expected.outputs[0]), top_class(got.outputs[0])
@@ -111,7 +111,7 @@ def report(results, versions, logs):
 
 
 def verdicts_report(chip, versions, results):
-    """What --json prints (docs/json/developers/peer.json); times_report(): with --host-time."""
+    """Returns what --json prints (docs/json/developers/peer.json); times_report() is for --host-time."""
     counts = collections.Counter(one["verdict"] for one in results)
     return {"version": 1, "chip": chip, "versions": versions, "counts": counts, "results": results}
 
@@ -125,7 +125,7 @@ def speaks_against_us(results):
 
 
 def host_time(wanted, programs, options):
-    """An emulator is slow at everything: only the two delegates' relation to each other says something."""
+    """Prints the host time of both delegates. In an emulator only their ratio is meaningful."""
     rows = []
     for case in wanted:
         times = programs.host_time(case, options.chip, Path(options.delegate).resolve())

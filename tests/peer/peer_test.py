@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What ./x peer decides by, without packages or an emulator: verdicts, cases, pictures, apt's configuration."""
+"""Tests the decisions of ./x peer without packages or an emulator: verdicts, cases, pictures, apt's configuration."""
 import concurrent.futures
 import json
 import struct
@@ -55,7 +55,7 @@ class Verdicts(unittest.TestCase):
         self.check("failed", "runner: no", outcome("runner: no", code=1))
         self.check("failed", "open kernel device", outcome("Couldn't open kernel device\n", code=-11))
         self.check("failed", "no simulator", outcome("virtual device node: no simulator of it\nCouldn't", code=-11))
-        # A fault comes before what it makes of the outputs, even of right ones.
+        # A fault counts even if the outputs are right.
         self.check("fault", "nn: outside", outcome(JOB + "virtual a311d: recover hung GPU: nn: outside\n"))
 
     def test_no_job(self):
@@ -153,7 +153,7 @@ class AptConfiguration(unittest.TestCase):
 
 
 class Roots(unittest.TestCase):
-    """Made once, however many ask; whole, or made again."""
+    """A root is made once, even if several processes need it, and made again if it is incomplete."""
 
     def setUp(self):
         self.scratch = tempfile.TemporaryDirectory()

@@ -1,9 +1,10 @@
-"""A picture as a network's input: reads uncompressed BMP files and resizes as TensorFlow's bilinear kernel does."""
+"""Prepares a picture as a network's input: reads uncompressed BMP files, and resizes as TensorFlow's bilinear
+kernel."""
 import struct
 
 
 def read_bmp(path):
-    """Rows of (red, green, blue), from the top."""
+    """Returns rows of (red, green, blue), from the top."""
     data = path.read_bytes()
     if data[:2] != b"BM" or len(data) < 54:
         raise ValueError(f"{path}: not a BMP picture")
@@ -19,7 +20,7 @@ def read_bmp(path):
 
 
 def resize(rows, size):
-    """SIZE x SIZE pixels as bytes, red first; corners not aligned."""
+    """Returns SIZE x SIZE pixels as bytes, red first. Corners are not aligned."""
     out = bytearray()
     row_step, col_step = len(rows) / size, len(rows[0]) / size
     for y in range(size):

@@ -1,7 +1,7 @@
-"""The private root of the peer's driver: Debian's arm64 packages, downloaded and unpacked, never installed.
+"""Makes the private root of the peer's driver: Debian's arm64 packages, downloaded and unpacked, never installed.
 
-Uses a private configuration of apt: this machine's mirror, its keys and its settings for downloads, but own lists, own
-cache, and an empty list of installed packages. Nothing of the machine's own package state is read or written.
+Uses a private configuration of apt: this machine's mirror, keys and download settings, but its own lists, its own
+cache, and an empty list of installed packages. It does not read or write the machine's own package state.
 """
 import contextlib
 import fcntl
@@ -13,18 +13,18 @@ import subprocess
 from pathlib import Path
 
 SUITE = "sid"
-PACKAGES = ["mesa-teflon-delegate", "libtensorflow-lite-dev"]  # the -dev package brings the library and its headers
+PACKAGES = ["mesa-teflon-delegate", "libtensorflow-lite-dev"]  # the -dev package depends on the library and its headers
 LIBRARIES = "usr/lib/aarch64-linux-gnu"
 TEFLON = "usr/lib/teflon/libteflon.so"
-NEEDED = (TEFLON, f"{LIBRARIES}/libtensorflow-lite.so", "usr/include/tensorflow/lite/delegates/external/external_delegate.h")  # of each package
+NEEDED = (TEFLON, f"{LIBRARIES}/libtensorflow-lite.so", "usr/include/tensorflow/lite/delegates/external/external_delegate.h")  # a file of each package
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 FALLBACK_MIRROR = "http://deb.debian.org/debian"
-# What of this machine's settings for downloads must not go into the private configuration.
+# Download settings of this machine that are not copied to the private configuration.
 NOT_COPIED = ("Acquire::IndexTargets", "Acquire::Changelogs", "Acquire::Languages", "Acquire::GzipIndexes")
 
 
 class SetUpError(Exception):
-    """The root cannot be made; the text says why and what to do."""
+    """The root cannot be made. The text gives the reason and what to do."""
 
 
 def run(command, **settings):
@@ -36,7 +36,7 @@ def run(command, **settings):
 
 
 def machine_mirror():
-    """Where this machine's own apt takes Debian from."""
+    """Returns the mirror from which this machine's own apt gets Debian."""
     targets = run(["apt-get", "indextargets", "--format", "$(REPO_URI) $(ORIGIN)"])
     for line in targets.splitlines():
         uri, _, origin = line.partition(" ")
@@ -61,7 +61,7 @@ def write_apt_configuration(folder):
 
 
 def unpack(archives, root):
-    """Unpacks into ROOT, whose top-level lib is a link into usr as everywhere in Debian."""
+    """Unpacks into ROOT, whose top-level lib is a link to usr/lib as everywhere in Debian."""
     (root / "usr/lib").mkdir(parents=True)
     (root / "lib").symlink_to("usr/lib")
     versions = {}
@@ -74,7 +74,7 @@ def unpack(archives, root):
 
 @contextlib.contextmanager
 def alone(folder):
-    """One process at a time makes what is in FOLDER."""
+    """Locks FOLDER: one process at a time makes its contents."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -82,7 +82,7 @@ def alone(folder):
 
 
 def versions_of(folder):
-    """Of the packages in FOLDER/root; None: it is not whole, or of other packages."""
+    """Returns the versions of the packages in FOLDER/root. None: it is incomplete, or has other packages."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
         known = json.loads((folder / "packages.json").read_text())
         if known["asked"] == [SUITE, *PACKAGES] and not missing(folder / "root"):
@@ -95,14 +95,14 @@ def missing(root):
 
 
 def write_mark(folder, versions):
-    """Last of all: who finds it finds a whole root."""
+    """Marks the root as complete. Called last."""
     part = folder / "packages.json.part"
     part.write_text(json.dumps({"asked": [SUITE, *PACKAGES], "versions": versions}, indent=1))
     part.replace(folder / "packages.json")
 
 
 def prepare(folder, say):
-    """The root in FOLDER/root, made when it is not there; returns its path and the versions of its packages."""
+    """Makes the root in FOLDER/root if needed. Returns its path and the versions of its packages."""
     with alone(folder):
         versions = versions_of(folder)
         return folder / "root", make(folder, say) if versions is None else versions

@@ -1,4 +1,4 @@
-"""Starts runner.cpp in the root: a process of its own for every case, emulated when this machine is not arm64."""
+"""Starts runner.cpp in the root: one process for each case, emulated unless this machine is arm64."""
 import dataclasses
 import platform
 import re
@@ -44,7 +44,7 @@ class Runner:
         raise SetUpError("no emulator of arm64 (Debian: qemu-user-static)")
 
     def build(self):
-        """The programs of this folder, when they are older than their sources or the root."""
+        """Builds the programs of this folder if they are older than their sources or the root."""
         libraries = self.root / LIBRARIES
         with alone(self.folder):
             self.compile("runner", "runner.cpp", "aarch64-linux-gnu-g++", [
@@ -63,25 +63,27 @@ class Runner:
         part.replace(path)
 
     def command(self, preloaded, arguments):
-        """The root's own loader starts the program, so no setting of this machine finds its way in."""
+        """Returns a command that starts the program with the root's own loader.
+
+        So no setting of this machine affects the program."""
         loader = [self.root / "lib/ld-linux-aarch64.so.1", "--library-path", self.root / LIBRARIES]
         if preloaded:
             loader += ["--preload", ":".join(str(library) for library in preloaded)]
         return [*self.emulator, *map(str, loader), str(self.folder / "runner"), *map(str, arguments)]
 
     def tflite(self, case):
-        """TensorFlow Lite by itself, on its reference kernels."""
+        """Runs TensorFlow Lite by itself, with its reference kernels."""
         return self.start(case, [], [], {})
 
     def peer(self, case, chip, is_roomy=False):
-        """The peer's delegate in front of the virtual node; is_roomy: with zeros behind its heap blocks."""
+        """Runs the peer's delegate with the virtual node. is_roomy: with zeros behind its heap blocks."""
         preloaded = [self.folder / "roomy_heap.so"] if is_roomy else []
         settings = {"SKILLET_VIRTUAL_CHIP": chip, "SKILLET_VIRTUAL_TRACE": "1", "TEFLON_DEBUG": "verbose",
                     "MESA_SHADER_CACHE_DISABLE": "true"}
         return self.start(case, [*preloaded, self.virtual_library], ["--delegate", self.root / TEFLON], settings)
 
     def host_time(self, case, chip, delegate):
-        """The least of an inference with `delegate` and with the peer's, us."""
+        """Returns the shortest time of an inference with `delegate` and with the peer's, in us."""
         arguments = [case.model, "--repeat", "200", "--delegate", delegate, "--set", f"device=null:{chip}",
                      "--set", "partition=all", "--delegate", self.root / TEFLON]
         environment = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "SKILLET_VIRTUAL_CHIP": f"null:{chip}",
@@ -99,7 +101,7 @@ class Runner:
 
 
 def finish(command, environment, scratch):
-    """Runs COMMAND to its end; its standard output and error are one log."""
+    """Runs COMMAND to its end. Its standard output and error form one log."""
     begin, is_timeout = time.monotonic(), False
     with open(scratch / "log", "w+b") as log:
         try:

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The C interface on a virtual RK3576: each kind of job while jobs are lost, and several networks at once. Results are right, or there is an error
+"""Tests the C interface on a virtual RK3576: each kind of job while jobs are lost, and several networks at once.
+Results are right, or there is an error
 that names the fault.
 
 usage: c_api_test.py SKILLET C_LIBRARY     with LONG_CASES: each kind of job with each fault
@@ -19,7 +20,7 @@ SKILLET, C_LIBRARY = sys.argv[1:3]
 del sys.argv[1:3]
 ROOT = Path(__file__).resolve().parents[2]
 OPS = ROOT / "tests/conformance/models/ops"
-# Convolution, depthwise convolution, maximum, average, table, sum, one of each behind the other.
+# Convolution, depthwise convolution, maximum, average, table, sum, and a chain of one of each.
 MODELS = [str(OPS / f"{name}.tflite") for name in ("conv3x3_valid_i8", "dw3x3_valid_i8", "maxpool7x7_s1_valid_i8", "avgpool7x7_s1_valid_i8", "logistic_i8",
                                                    "fc64x10_i8", "chain_residual_add_i8", "chain_conv_dw_pw_i8")] + [str(ROOT / "models/digits.tflite")]
 POOLS_LAST = MODELS[2]
@@ -27,7 +28,7 @@ LOST = "left its output untouched"
 FAULTS = [({"fail": "job:2-*:drop"}, LOST), ({"fail": "job:2-*:reset"}, LOST), ({"fail": "submit:2-*:EIO"}, "EIO"),
           ({"SKILLET_SIM_TASK_CON": "0x7001"}, "0x7001: 28673 tasks")]
 SECONDS = 200 * int(os.environ.get("SLOW_BUILD", 1))
-# A thread for each model, with a device of its own. A row a run: the largest difference from the CPU's kernels, or what is wrong; and how many operations
+# Runs each model in a thread with its own device. A row a run: the largest difference from the CPU's kernels, or the error; and how many operations
 # the NPU has.
 RUN = """
 import json, random, sys, threading
@@ -90,7 +91,7 @@ class CApi(unittest.TestCase):
                 self.assertIn(named, err)
 
     def test_faults_are_named_and_no_result_is_stale(self):
-        """Each model with one of them."""
+        """Runs each model with one of the faults."""
         self.names_faults((model, FAULTS[i % len(FAULTS)]) for i, model in enumerate(MODELS))
 
     def test_long_all_faults_are_named(self):
@@ -108,12 +109,12 @@ class CApi(unittest.TestCase):
         self.assertIn("it does not listen to the pooling unit", err)
 
     def test_networks_at_once_have_one_core(self):
-        """Of threads and of processes: the simulated chip ends a job that begins while its other core has one."""
+        """Runs threads and processes. The simulated chip ends a job that begins while its other core has one."""
         rows, err = self.rows(True, MODELS, runs=30)
         self.assertFalse([row for row in rows if row["error"]], err)
         self.assertNotIn("another core", err)
         with tempfile.TemporaryDirectory() as folder:
-            # Not into one pipe: long lines of two programs mix.
+            # Not into one pipe, in which long lines of two programs would mix.
             command = f'"{sys.executable}" -c "$0" 1 10 "$@" >"{folder}/first" & "{sys.executable}" -c "$0" 1 10 "$@" >"{folder}/second"; wait'
             _, err = virtual("sh", "-c", command, RUN, *MODELS)
             rows = [row for name in ("first", "second") for row in json.loads(Path(folder, name).read_text(encoding="utf-8") or "[]")]

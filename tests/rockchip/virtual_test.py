@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The command on a virtual RK3588: found, run, recorded, decoded, compared; what is lost is noticed.
+"""Runs the command on a virtual RK3588: the device is found, networks run and are recorded, decoded and compared; lost jobs are noticed.
 
 usage: virtual_test.py SKILLET
 """
@@ -105,7 +105,7 @@ class Node(unittest.TestCase):
             files = [f"{folder}/{name}.skcap" for name in "ab"]
             for file in files:
                 code, _, err = call(SKILLET, "capture", "-o", file, "--", SKILLET, "virtual", "--chip", "rk3588", "--",
-                                    *RUN, "npu", "--unproven", "take")  # what is compared first is no part of the program
+                                    *RUN, "npu", "--unproven", "take")  # the comparison's jobs are not part of the program
                 self.assertEqual(code, 0, err)
                 self.assertIn("submissions to", err)
             code, out, err = call(SKILLET, "decode", files[0], "--json")
@@ -120,7 +120,7 @@ class Node(unittest.TestCase):
             self.assertEqual(code, 0, out + err)
 
     def test_jobs_beside_others(self):
-        """Cores of the RK3588 are apart; those of the RK3576 share banks, which its first core's programs name."""
+        """Cores of the RK3588 are independent. Those of the RK3576 share memory banks, which the first core's programs use."""
         with tempfile.TemporaryDirectory() as folder:
             for chip in ("rk3588", "rk3576"):
                 self.assertEqual(call(SKILLET, "run", MODEL, "--image", PICTURE, "--device", f"sim:{chip}", "--unproven", "take",
@@ -134,10 +134,10 @@ class Node(unittest.TestCase):
                 report = json.loads(done[1])
                 self.assertEqual(report["compared_with"], "alone")
                 self.assertGreater(report["overlaps"], 0)
-                if not said:  # else one of the two cores goes wrong, which ends it: which one depends on the time
+                if not said:  # else one of the two cores fails, and timing decides which one
                     self.assertGreaterEqual(report["jobs_beside"], 100)
                     self.assertFalse(any(one["differing"] for one in report["written"]))
-                # A job that is lost once is not repeated in silence, and one that is lost beside is no job beside.
+                # A lost job is not silently repeated, and a job that is lost on the other core does not count.
                 for fail, more in (("job:1:drop", ["--against", f"sim:{chip}"]), ("job:*:drop", ["--beside", jobs])):
                     done = call(SKILLET, "virtual", "--chip", chip, "--fail", fail, "--", SKILLET, "replay", jobs, "--device", "npu", *more)
                     self.assertEqual((done[0] != 0, "wrote nothing at" in done[2]), (True, True), done)
@@ -145,7 +145,9 @@ class Node(unittest.TestCase):
                 self.assertEqual((done[0], f"recorded for chip '{other}', not '{chip}'" in done[2]), (2, True), done)
 
     def test_programs_beside_use_no_turn_of_others(self):
-        """Pools are right beside pools of the other core. As long as they run no other program has a turn: this one would end the command if it did."""
+        """Pools are right beside pools of the other core.
+
+        Meanwhile no other program gets a turn: the script waits for a turn, and would end the command if it got one earlier."""
         script = ("import fcntl, subprocess, sys, time\n"
                   "node = open('/dev/accel/accel0', 'r+b', buffering=0)\n"
                   "def has_turn():\n"

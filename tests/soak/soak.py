@@ -37,7 +37,7 @@ def run(build, name, seed, seconds):
     while True:
         words = filled_in(environment, seed, seconds).split()
         call = [command, *filled_in(arguments, seed, seconds).split()]
-        whole = {name: value for name, value in os.environ.items() if not name.startswith("GTEST_")}  # not a share of a test's cases
+        whole = {name: value for name, value in os.environ.items() if not name.startswith("GTEST_")}  # runs all cases of a test, not a share
         done = subprocess.run(call, env=whole | dict(word.split("=", 1) for word in words),
                               stdout=subprocess.PIPE if step else None, stderr=subprocess.STDOUT if step else None, text=True, errors="backslashreplace")
         if done.returncode != 0:

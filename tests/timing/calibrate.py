@@ -20,15 +20,15 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/timing.md"
 PARAMETER_FILES = sorted(ROOT.glob("src/**/timing_params.def"))
 GATES = {"rk3588": 10, "rk3568": 15, "rk3566": 15, "rk3562": 15, "rk3576": 15, "a311d": 20, "imx8mp": 20}
-ERROR_LEAST = 10  # percent: choices other than numbers were made with all rows in sight
-# Networks that are alike: of one, the others are no strangers. By the start of the name of a list of layers.
+ERROR_LEAST = 10  # percent: choices other than numbers were made with knowledge of all rows
+# Families of similar networks: a network does not count as unseen if its family was seen. Prefixes of the names of lists of layers.
 FAMILIES = ["mobilenet_v", "deeplab", "movenet", "resnet", "squeezenet", "vgg", "yolov3", "yolov5", "yolov8", "yolox"]
 TUNINGS = ("recorded", "proven", "tuned")
-# What cannot be known of a group, and so has no gate: its error is a judgement, not a result.
+# Groups with too little data for a gate: their error is an estimate.
 UNKNOWN = {"imx8mp, vendor": "three networks, all bound by the fixed cost of an operation",
            "a311d, open": "two networks of one family", "imx8mp, open": "two networks of one family"}
-STARTS = (0.6, 1, 1.6)  # times the bandwidth: there may be more than one minimum
-# Nets without a published time here, or with one that tells little, and what is asked of them.
+STARTS = (0.6, 1, 1.6)  # factors of the bandwidth to start from, since there may be several minima
+# Nets without a published time here, or with a time that shows little, which are needed.
 WANTED = [("a311d", "resnet18_224"), ("a311d", "resnet50_v1_224"), ("imx8mp", "resnet18_224"),
           ("imx8mp", "resnet50_v1_224"), ("rk3588", "resnet50_v2_224"), ("rk3568", "resnet50_v2_224"),
           ("rk3576", "mobilenet_v1_224")]
@@ -40,7 +40,7 @@ def read_csv(path):
 
 
 class Group:
-    """Chips that share their parameters, and the programs that are fitted."""
+    """Chips that share their parameters, and the programs to fit."""
 
     def __init__(self, chips, program, names):
         self.chips, self.program, self.names = chips, program, names
@@ -58,7 +58,7 @@ GROUPS = [Group(["rk3588"], "vendor", ["dram_gbps", "table_rate"]),
 
 
 class Tool:
-    """`skillet plan`, remembering what it said."""
+    """Runs `skillet plan` and caches its results."""
 
     def __init__(self, skillet, data):
         self.skillet, self.data, self.known = skillet, data, {}
@@ -73,7 +73,7 @@ class Tool:
         return self.run("--parameters")["parameters"]
 
     def nets(self, chips, program, nets, values, tuning="recorded"):
-        """Milliseconds by (chip, net); of open programs the wall time, as they are published."""
+        """Returns times by (chip, net) in milliseconds; for open programs the wall time, as published."""
         key = (tuple(chips), program, tuple(nets), tuple(sorted(values.items())), tuning)
         if key not in self.known:
             sets = [text for name, value in values.items() for text in ("--set", f"{name}={value!r}")]
@@ -90,12 +90,12 @@ class Tool:
 
 
 def rows_of(data, group):
-    """(chip, net, ms) to fit: one core, a known list of layers, and marked as fit for it."""
+    """Returns (chip, net, ms) to fit: rows with one core and a known list of layers, marked as fit for it."""
     rows = []
     for row in read_csv(data / "endtoend.csv"):
         if row["chip"] not in group.chips or row["program"] != group.program or row["use"] != "fit" or row["cores"] != "1":
             continue
-        # Of a driver's states, only the last one is what the recorded programs do.
+        # Only the last state of a driver matches the recorded programs.
         superseded = group.program == "open" and ("no zero runs" in row["note"] or "+ zero-run" in row["note"])
         if row["network"] and not superseded and (data / "networks" / f"{row['network']}.csv").is_file():
             rows.append((row["chip"], row["network"], float(row["ms"])))
@@ -113,7 +113,7 @@ def logs(tool, group, rows, values):
 
 
 def solve(a, b):
-    """Linear equations, by elimination."""
+    """Solves linear equations by elimination."""
     n = len(b)
     m = [row[:] + [b[i]] for i, row in enumerate(a)]
     for i in range(n):
@@ -129,7 +129,7 @@ def solve(a, b):
 
 
 def fit(tool, group, rows, start, rounds=12):
-    """Levenberg and Marquardt on the logarithms of the parameters."""
+    """Fits the logarithms of the parameters by Levenberg-Marquardt."""
     names, at = list(start), [math.log(value) for value in start.values()]
 
     def value_of(point):
@@ -171,7 +171,7 @@ def share(logarithm):
 
 
 def judge(tool, group, rows, values):
-    """Per row: error of the fit, and of one that has seen nothing of the network's family (None: too little is left)."""
+    """Returns for each row the error of the fit, and of a fit without the network's family (None: too few rows are left)."""
     fitted = [share(x) for x in logs(tool, group, rows, values)]
     alone = [None] * len(rows)
     for family in sorted({family_of(net) for _, net, _ in rows}):
@@ -199,7 +199,9 @@ def ninetieth(errors):
 
 
 def judge_table(tool, path, chip, values):
-    """Median and 90th percentile of the errors, with the one constant (what a layer of a log costs) that fits best."""
+    """Returns the errors of a table of layers: number of rows, constant, median and 90th percentile.
+
+    The constant is the cost of a layer in the log that fits best."""
     measured = {int(row["id"]): float(row["time_us"]) for row in read_csv(path)
                 if row["op"] not in NOT_JUDGED and row["time_us"]}
     predicted = tool.table(path, chip, values)
@@ -238,7 +240,7 @@ def overrides(text):
 
 
 def probe_ms(values, row):
-    """Of jobs that no program here makes: the starts by their parameters, and cycles of the MACs."""
+    """Predicts jobs that no program here makes: the starts from their parameters, and the cycles of the MACs."""
     tasks, jobs, submissions, cycles = (float(row[name]) for name in ("tasks", "jobs", "submissions", "cycles"))
     starts = (values["task_us"] + values["interrupt_us"]) * tasks + values["iommu_us"] * jobs + values["submit_us"] * submissions
     return (cycles * values["mac_stretch"] / (values["clock_ghz"] * 1e3) + starts) / 1e3
@@ -254,12 +256,12 @@ def mainline_ms(tool, row):
 
 
 def outside(ms, low, high):
-    """Percent beyond what was measured; 0 within it."""
+    """Returns the percentage beyond the measured range; 0 within it."""
     return 100 * (ms / high - 1) if ms > high else 100 * (ms / low - 1) if ms < low else 0.0
 
 
 def mainline_rows(tool):
-    """(row, predicted ms, error); the last two are None of rows that are not used."""
+    """Yields (row, predicted ms, error). The last two are None for rows that are not used."""
     for row in read_csv(MAINLINE):
         if row["not_used_because"]:
             yield row, None, None
@@ -286,7 +288,7 @@ def mainline_table(tool):
 
 # ---- the CPU ---------------------------------------------------------------------------------------------------
 
-# Of cpu.csv: the core and clock that a row stands for, and the name of its list of layers.
+# For the rows of cpu.csv: core and clock, and the name of the list of layers.
 CPU_OF = {"rpi4": (72, 1.5), "rpi3+": (53, 1.4), "a311d": (73, 2.2), "rk3588": (76, 2.4), "sl1680": (73, 2.1), "sl1640": (55, 1.9),
           "imx95": (55, 1.8)}
 CPU_NETS = {"mobilenet_v1": "mobilenet_v1_224", "mobilenet_v2": "mobilenet_v2_224", "resnet18": "resnet18_224",
@@ -295,7 +297,7 @@ CPU_TYPES = {"i8": "int8", "u8": "uint8", "fp32": "float"}
 
 
 def cpu_of(row):
-    """Core and clock of a row; of one that `skillet bench --row` wrote, by its own words."""
+    """Returns core and clock of a row. Rows that `skillet bench --row` wrote name them."""
     written = re.search(r"\bA(\d\d) ([\d.]+) GHz", row["cpu"]) if row["engine"] == "skillet" else None
     if written:
         return int(written[1]), float(written[2])
@@ -303,13 +305,13 @@ def cpu_of(row):
 
 
 def net_of(name):
-    """The list of layers of a network, by the name in a row or of a model file of 224 x 224 pixels."""
+    """Returns the list of layers of a network, by the name in a row or of a model file for 224 x 224 pixels."""
     whole = re.match(r"(?:tf2_)?(mobilenet_v[12])_1\.0_224", name)
     return CPU_NETS.get(whole[1] if whole else name)
 
 
 def cpu_rows(data, more=()):
-    """(row, core, GHz, threads, list of layers, type, whether it is fitted); `more`: files of rows beside the published."""
+    """Yields (row, core, GHz, threads, list of layers, type, whether it is fitted). `more`: files of rows besides the published ones."""
     for row in [row for path in (data / "cpu.csv", *more) for row in read_csv(path)]:
         threads, net = int(row["threads"] or 4), net_of(row["net"])
         core, ghz = cpu_of(row)
@@ -317,7 +319,7 @@ def cpu_rows(data, more=()):
             continue
         fitted = "XNNPACK" in row["engine"] or row["engine"] == "skillet"
         yield row, core, ghz, threads, net, CPU_TYPES[row["dtype"]], fitted
-        # The note of a row may give the same network with floats.
+        # The note of a row may contain the time of the same network with floats.
         floats = re.match(r"fp32 ([\d.]+)", row["note"])
         if floats and fitted:
             yield {**row, "dtype": "fp32", "ms": floats[1]}, core, ghz, threads, net, "float", fitted
@@ -342,8 +344,9 @@ CPU_FILE = ROOT / "src/compile/cpu_speeds.def"
 
 
 def cpu_factors(samples):
-    """(of dense, of depthwise) by which times are wrong. samples: (measured ms, {kind of work: ms as it is}). One network
-    cannot tell the two apart: both are scaled alike."""
+    """Returns the factors (of dense, of depthwise) by which times are wrong. samples: (measured ms, {kind of work: current ms}).
+
+    One network cannot distinguish the two: then both get the same factor."""
     parts = [(each["dense"] / ms, each["depthwise"] / ms, 1 - sum(each[w] for w in ("element", "table", "copy")) / ms)
              for ms, each in samples]
     normal = [[sum(p[i] * p[j] for p in parts) for j in (0, 1)] for i in (0, 1)]
@@ -356,7 +359,7 @@ def cpu_factors(samples):
 
 
 def fit_cpu(tool, data, more, update):
-    """Cycles of dense and depthwise filters, of each core and type whose row has the mark F."""
+    """Fits the cycles of dense and depthwise filters, for each core and type whose row has the mark F."""
     samples = {}
     for row, core, ghz, threads, net, kind, fitted in cpu_rows(data, more):
         if fitted:
@@ -452,7 +455,7 @@ def with_blocks(text, tables):
 
 
 def write_parameters(values):
-    """values: {(chip, jobs, name): number}; rows of that name, whose jobs are those or "both"."""
+    """Writes values, {(chip, jobs, name): number}, to rows of that name whose jobs are the same or "both"."""
     for path in PARAMETER_FILES:
         text = path.read_text(encoding="utf-8")
         for (chip, jobs, name), value in values.items():
@@ -476,7 +479,7 @@ def check(tool, data):
 
 
 def check_gates(tool, data, page):
-    """By leave-one-family-out, of the parameters as they are."""
+    """Checks the gates with the current parameters, by fits without one family each."""
     results = [(group, {}, *judge(tool, group, rows, start_of(tool, group))) for group in GROUPS
                for rows in [rows_of(data, group)]]
     table = gate_table(results)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of calibrate.py: what it fits, what it judges, and the page that it writes."""
+"""Tests calibrate.py: its fits, its errors, and the page that it writes."""
 import csv
 import math
 import re
@@ -18,7 +18,7 @@ CHIPS = {"rk3588", "rk3576", "rk3568", "rk3566", "rk3562", "a311d", "imx8mp", "i
 
 
 class FakeTool:
-    """Nets of `work` and `bytes`: ms = max(a * work, bytes / bandwidth)."""
+    """A tool with nets of `work` and `bytes`: ms = max(a * work, bytes / bandwidth)."""
 
     NETS = {"compute": (8, 1), "memory": (1, 30), "both": (5, 22), "small": (2, 1), "large": (20, 90)}
 
@@ -60,7 +60,7 @@ class Fit(unittest.TestCase):
             NETS = {**FakeTool.NETS, "yolov5a": (20, 90), "yolov5b": (20, 91)}
         true = {"mac_stretch": 1.4, "dram_gbps": 6.0}
         got = Relatives().nets(["chip"], "vendor", Relatives.NETS, true)
-        # Both are wrong alike. A fit that sees one of them believes it.
+        # Both rows have the same error. A fit that sees one of them follows it.
         wrong = [("chip", net, got["chip", net]["ms"] * (1.5 if net.startswith("yolo") else 1)) for net in Relatives.NETS]
         _, alone = calibrate.judge(Relatives(), GROUP, wrong, true)
         for net in ("yolov5a", "yolov5b"):
@@ -74,7 +74,7 @@ class Fit(unittest.TestCase):
         true = {"mac_stretch": 1.4, "dram_gbps": 6.0}
         wrong = [(chip, net, ms * (1.5 if net == "large" else 1)) for chip, net, ms in rows(true)]
         _, alone = calibrate.judge(FakeTool(), GROUP, wrong, true)
-        # The row that is wrong is predicted by the others alone, as it should have been.
+        # The wrong row is predicted from the others alone, so correctly.
         self.assertAlmostEqual(alone[list(FakeTool.NETS).index("large")], 100 * (1 / 1.5 - 1), delta=1)
 
     def test_gates(self):
@@ -97,7 +97,7 @@ class Fit(unittest.TestCase):
         found = calibrate.cpu_factors([sample(20, 4, 1.2, 0.8), sample(9, 6, 1.2, 0.8)])
         for got, want in zip(found, (1.2, 0.8)):
             self.assertAlmostEqual(got, want, places=6)
-        # One network does not tell the two apart.
+        # One network cannot distinguish the two.
         found = calibrate.cpu_factors([sample(20, 4, 1.5, 1.5)])
         self.assertAlmostEqual(found[0], found[1])
         self.assertAlmostEqual(found[0], 1.5, places=6)
@@ -140,7 +140,7 @@ class Page(unittest.TestCase):
 
 
 class Mainline(unittest.TestCase):
-    """Of jobs that need no list of layers."""
+    """Tests jobs without a list of layers."""
 
     def test_one_set_of_parameters_for_all(self):
         tool, judged = calibrate.Tool(SKILLET, SHARED), 0

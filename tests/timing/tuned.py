@@ -16,21 +16,21 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/tuned.md"
-# Tuning, whether only what is proven on silicon, and how the row is called.
+# Tuning, whether only proven jobs are allowed, and the title of the row.
 PROGRAMS = [("recorded", True, "recorded"), ("proven", True, "proven"), ("tuned", True, "tuned"),
             ("proven", False, "proven, unproven taken"), ("tuned", False, "tuned, unproven taken")]
 DEVICE_TIME = ["rk3588"]  # chips whose tasks take long to start: tuned for device time too
-# Device times are those of the vendor's clock, to which its published times belong; wall times those of a stock kernel.
+# Device times use the vendor's clock, as its published times do; wall times use a stock kernel's.
 VENDOR_CLOCK = {"rk3588": ["--set", "clock_ghz=1"]}
 DEVICE_ROWS = [(True, "tuned for device time"), (False, "tuned for device time, unproven taken")]
 CHIPS = ["a311d", "imx8mp", "rk3588"]
 NETWORKS = [("mobilenet_v1_1.0_224_quant", "mobilenet_v1_224", "MobileNetV1"),
             ("mobilenet_v2_1.0_224_quant", "mobilenet_v2_224", "MobileNetV2")]
-# Multiply-accumulates in a cycle, of filters k x k and 1 x 1: timing parameters do not say the number of cores.
+# Multiply-accumulates per cycle for filters k x k and 1 x 1: the timing parameters do not include the number of cores.
 PEAK = {"a311d": (3072, 1536), "imx8mp": (1152, 1152), "rk3588": (1024, 1024)}
-CORES, SHARED_GBPS = 3, 24  # of the RK3588, and what its memory gives to all of them
+CORES, SHARED_GBPS = 3, 24  # of the RK3588: its cores, and the bandwidth that they share
 AIMS = [("rk3588", "MobileNetV1", "device ms of a core", 1.94), ("rk3588", "MobileNetV2", "device ms of a core", 2.22)]
-FACTOR = 1.3  # of the bound, for the chips of VeriSilicon
+FACTOR = 1.3  # allowed multiple of the bound, for VeriSilicon's chips
 THROUGHPUT = 2.5
 
 
@@ -73,7 +73,7 @@ def bound_ms(layers, peak, clock_ghz, gbps):
 
 
 def inputs_and_weights(layers):
-    """Bytes of 8-bit tensors that layers read, each once, and of raw weights."""
+    """Returns the bytes of the layers' 8-bit inputs, each counted once, and of raw weights."""
     inputs = weights = 0
     for layer in layers:
         if layer["op"] in ("conv", "dwconv", "fc", "avgpool", "add"):
@@ -134,7 +134,7 @@ class Report:
         return out
 
     def device_rows(self, chip, model, title):
-        """Of programs tuned for device time."""
+        """Returns rows for programs tuned for device time."""
         out = []
         with tempfile.TemporaryDirectory() as folder:
             file = str(Path(folder) / "device.json")
@@ -159,7 +159,7 @@ class Report:
         return table(head, rows)
 
     def gaps(self):
-        """What the tuned programs of VeriSilicon's chips take beyond the bound, by what it is spent on."""
+        """Returns a table of how the tuned programs of VeriSilicon's chips exceed the bound, by cause."""
         rows = []
         for chip in ("a311d", "imx8mp"):
             for model, network, title in NETWORKS:
@@ -179,7 +179,7 @@ class Report:
                       "read beyond that", "jobs that wait for cycles", "device ms / these weights, outputs and inputs"], rows)
 
     def throughput(self):
-        """Of as many sessions as there are cores, each with its share of the memory's bandwidth."""
+        """Returns a table for as many sessions as there are cores, each with its share of the memory's bandwidth."""
         rows = []
         for model, _, title in NETWORKS:
             path = self.models / f"{model}.tflite"

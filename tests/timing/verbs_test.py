@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One cost model: all verbs print the same time for the same program.
+"""Tests that all verbs print the same time for the same program, since there is one cost model.
 
 usage: verbs_test.py SKILLET      run at the top of the source tree
 """
@@ -39,7 +39,7 @@ class Verbs(unittest.TestCase):
         return times(json.loads(text)["simulated"])
 
     def of_partition(self, model, chip):
-        """Of all that the chip takes on the NPU: the first line."""
+        """Returns the first line, which is about everything that the chip can run on the NPU."""
         with tempfile.TemporaryDirectory() as folder:
             text = "".join(skillet("compile", model, "--device", f"sim:{chip}", "--partition", "predicted", "--explain-partition",
                                    "-o", str(Path(folder) / "program")))

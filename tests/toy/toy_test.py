@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The command on the toy NPU, and what it says of chips that are not built in.
+"""Tests the command on the toy NPU, and its messages about chips that are not built in.
 
 usage: toy_test.py SKILLET VENDORS_INC [--virtual]     --virtual: the virtual device node is built, too
 """

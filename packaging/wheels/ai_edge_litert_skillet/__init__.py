@@ -15,5 +15,7 @@ __all__ = ["get_library_folder"]
 
 
 def get_library_folder():
-    """For compiler_plugin_path and dispatch_library_path of Environment.create(), and --libs of apply_plugin_main."""
+    """Returns the folder of the plug-in.
+
+    It is for compiler_plugin_path and dispatch_library_path of Environment.create(), and --libs of apply_plugin_main."""
     return str(Path(__file__).parent)

@@ -14,12 +14,12 @@ __all__ = ["get_ep_name", "get_ep_names", "get_library_path"]
 
 
 def get_library_path():
-    """For register_execution_provider_library()."""
+    """Returns the path for register_execution_provider_library()."""
     return str(Path(__file__).with_name("libskillet_onnxruntime.so"))
 
 
 def get_ep_names():
-    """The names of the providers in the library: `ep_name` of the devices that they offer."""
+    """Returns the names of the providers in the library: `ep_name` of the devices that they offer."""
     return ["SkilletExecutionProvider"]
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the ONNX files of this folder, with inputs and what ONNX Runtime's CPU provider gives for them.
+"""Makes the ONNX files of this folder, with inputs and the results of ONNX Runtime's CPU provider.
 
 usage: make.py [FOLDER]     needs onnxruntime 1.24.4, onnx 1.23.2, numpy 2.4.6 (pip install in a virtual environment)
 """
@@ -21,7 +21,7 @@ QUANTIZED = {"mobilenet": (lambda: nets.mobilenet((1, 3, 16, 16)), "u8i8", nets.
 
 
 def shapes():
-    """Float, of free sizes, its weights in a file beside it: sizes computed as exporters do, constants of all forms."""
+    """Makes a float model with free sizes and weights in a file beside it. It computes sizes as exporters do, with constants in all forms."""
     random = np.random.default_rng(3)
     weights = random.normal(0, 0.3, (4, 3, 3, 3)).astype(np.float32)
     nodes = [helper.make_node("Conv", ["x", "weights", "bias"], ["c"], name="conv", pads=[1, 1, 1, 1]),
@@ -47,7 +47,7 @@ def shapes():
 
 
 def lstm():
-    """An operation that nothing here has."""
+    """Makes a model with an unsupported operation."""
     random = np.random.default_rng(4)
     constants = [numpy_helper.from_array(random.normal(0, 0.3, shape).astype(np.float32), name)
                  for name, shape in (("w", (1, 16, 3)), ("r", (1, 16, 4)))]
@@ -67,7 +67,7 @@ def hard_sigmoid():
 
 
 def sixteen_bits(dtype):
-    """As quantize_static with QInt16 or QUInt16 writes it."""
+    """Makes a model as quantize_static writes it with QInt16 or QUInt16."""
     weights = np.random.default_rng(3).integers(-9, 9, (4, 3, 1, 1)).astype(np.int8)
     arrays = {"s": np.float32(0.01), "z": np.array(0, dtype), "w": weights, "ws": np.float32(0.1), "wz": np.int8(0)}
     nodes = [helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"], name="Q"),

