@@ -3,26 +3,26 @@
 add_library(skillet_flags INTERFACE)
 target_include_directories(skillet_flags INTERFACE ${PROJECT_SOURCE_DIR}/src)
 target_compile_options(skillet_flags INTERFACE -Wall -Wextra -Wshadow -Wno-missing-field-initializers)
-# CMake's unity sources include by whole paths. Without them in __FILE__ clones of this tree share what ccache keeps of tests.
+# CMake's unity sources include by absolute paths. Without these in __FILE__, clones of this tree share ccache's objects of tests.
 target_compile_options(skillet_flags INTERFACE -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
 if(SKILLET_WERROR)
   target_compile_options(skillet_flags INTERFACE -Werror)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL Clang AND CMAKE_UNITY_BUILD)
-  target_compile_options(skillet_flags INTERFACE -Wno-shadow)  # of names of other sources; the GCC builds warn of others
+  target_compile_options(skillet_flags INTERFACE -Wno-shadow)  # shadowed names are in other sources of the unity; the GCC builds warn of real ones
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_UNITY_BUILD)
-  # A tenth of GCC's time goes into collecting its garbage; that takes memory, which who builds unity sources has.
+  # GCC spends a tenth of its time on garbage collection. Less of it takes memory, which unity builds need anyway.
   target_compile_options(skillet_flags INTERFACE --param=ggc-min-heapsize=1000000)
 endif()
 if(SKILLET_SANITIZE)
   target_compile_options(skillet_flags INTERFACE -fsanitize=${SKILLET_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
-  # Programs without the flags above link libraries that have them.
+  # Programs without the flags above link libraries with them.
   add_link_options(-fsanitize=${SKILLET_SANITIZE})
   if(CMAKE_CXX_COMPILER_ID STREQUAL Clang)
     find_program(LLD ld.lld)
     if(LLD)
-      add_link_options(-fuse-ld=lld)  # a quarter of the time of GNU ld
+      add_link_options(-fuse-ld=lld)  # takes a quarter of GNU ld's time
     endif()
   endif()
 endif()
@@ -30,8 +30,8 @@ if(SKILLET_FUZZ)
   target_compile_options(skillet_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
-# skillet_static_or_shared(NAME PACKAGE): target skillet_NAME, static when there is one, so that what is loaded into
-# processes of others does not depend on it
+# skillet_static_or_shared(NAME PACKAGE): target skillet_NAME, static if a static library exists. Libraries loaded into
+# other processes then do not depend on it.
 function(skillet_static_or_shared name package)
   add_library(skillet_${name} INTERFACE)
   find_library(${package}_STATIC NAMES lib${name}.a HINTS ${${package}_LIBRARY_DIRS})
@@ -42,7 +42,7 @@ function(skillet_static_or_shared name package)
   endif()
 endfunction()
 
-# With the C library of Debian 12 or newer: what is linked in runs with glibc 2.28 and newer, see src/base/older_glibc.cpp.
+# With the C library of Debian 12 or newer: self-contained files run with glibc 2.28 and newer, see src/base/older_glibc.cpp.
 include(CheckCXXSourceCompiles)
 set(older_glibc_libraries LINKER:--no-as-needed -l:libpthread.so.0 -l:libdl.so.2 LINKER:--as-needed)
 set(CMAKE_REQUIRED_LINK_OPTIONS ${older_glibc_libraries})
@@ -57,11 +57,11 @@ file(STRINGS ${PROJECT_SOURCE_DIR}/src/base/older_glibc.def older_glibc_rows REG
 list(TRANSFORM older_glibc_rows REPLACE "^(OLDER\\([a-z*]+, |NEWER\\()([a-z0-9_]+).*" "LINKER:--wrap=\\2")
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/base/older_glibc.def)
 
-# skillet_self_contained(TARGET): needs nothing but the C library, so that one file runs on any distribution
+# skillet_self_contained(TARGET): links everything except the C library statically, so that one file runs on any distribution
 function(skillet_self_contained target)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT SKILLET_SANITIZE)
     target_link_libraries(${target} PRIVATE skillet_linked_in)
-    # Before the shared libraries of the same names, which --as-needed then leaves out.
+    # Before the shared libraries of the same names, which --as-needed then drops.
     target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc -Wl,--as-needed -Wl,-z,defs -Wl,-z,relro -Wl,-z,now)
     if(SKILLET_OLDER_GLIBC)
       target_link_options(${target} PRIVATE ${older_glibc_rows} ${older_glibc_libraries} LINKER:--gc-sections)
@@ -69,7 +69,8 @@ function(skillet_self_contained target)
   endif()
 endfunction()
 
-# For what is gained little by optimising it: what prints. Tests gain nothing by it, and little by debug information.
+# skillet_quick: for code that gains little by optimisation, such as printing. skillet_plain: for tests, which gain nothing by it, and
+# little by debug information.
 add_library(skillet_quick INTERFACE)
 target_compile_options(skillet_quick INTERFACE $<$<NOT:$<CONFIG:Debug>>:-O1>)
 add_library(skillet_plain INTERFACE)
@@ -80,18 +81,18 @@ endif()
 target_link_options(skillet_plain INTERFACE $<$<NOT:$<CONFIG:Debug>>:LINKER:--strip-debug>)
 
 # skillet_reads_once(TARGET SET LIBS HEADERS...): the headers, and those that LIBS need for them, are compiled once for all
-# targets of this SET. Not with clang, which shows that each file includes what it uses. Headers of libraries only:
-# ccache hands a precompiled header to another clone if only comments differ, and `#pragma once` then no longer recognises ours.
+# targets of this SET. Not with clang, which checks that each file includes what it uses. Only headers of other libraries:
+# ccache shares a precompiled header between clones if only comments differ, and `#pragma once` then fails for our headers.
 function(skillet_reads_once name set libs)
   if(CMAKE_CXX_COMPILER_ID STREQUAL Clang)
     return()
   endif()
-  # For ccache; and a target that links no fmt reads the headers as they are.
+  # For ccache; and a target that does not link fmt compiles the headers itself.
   set(flags -fpch-preprocess -Wno-error=invalid-pch)
   get_target_property(type ${name} TYPE)
   if(NOT TARGET skillet_${set}_headers)
     file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/${set}_headers.cpp CONTENT "int main() {}\n")
-    if(type STREQUAL EXECUTABLE)  # which are not compiled as libraries are
+    if(type STREQUAL EXECUTABLE)  # compiled with other flags than libraries
       add_executable(skillet_${set}_headers EXCLUDE_FROM_ALL ${PROJECT_BINARY_DIR}/generated/${set}_headers.cpp)
     else()
       add_library(skillet_${set}_headers OBJECT EXCLUDE_FROM_ALL ${PROJECT_BINARY_DIR}/generated/${set}_headers.cpp)
@@ -109,11 +110,11 @@ function(skillet_library_headers name)
     <set> <span> <string> <vector> <fmt/format.h>)
 endfunction()
 
-# Several sources of a library or a test are compiled as one where the preset asks for it (CMAKE_UNITY_BUILD: most of the
-# time goes into headers). APART: sources that are not, as they name something as others of the same target do. `./x lint
-# --tidy` compiles each by itself with clang, so that each includes what it uses.
+# If the preset asks for it (CMAKE_UNITY_BUILD), several sources of a library or a test are compiled as one, because most of the
+# time goes into headers. APART: sources left out, because their names collide with others in the target. `./x lint
+# --tidy` compiles each source by itself with clang, so each must include what it uses.
 
-# skillet_library(NAME [PLAIN] SOURCES... LIBS... [APART...]): static library skillet_NAME; PLAIN: which does without fmt
+# skillet_library(NAME [PLAIN] SOURCES... LIBS... [APART...]): static library skillet_NAME; PLAIN: does not use fmt
 function(skillet_library name)
   cmake_parse_arguments(ARG "PLAIN" "" "SOURCES;LIBS;APART" ${ARGN})
   set_source_files_properties(${ARG_APART} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
@@ -128,13 +129,14 @@ function(skillet_test_headers name)
   skillet_reads_once(${name} test "skillet_base;GTest::gtest;skillet_plain" <algorithm> <array> <filesystem> <map> <optional> <span>
     <string> <vector> <fmt/format.h> <gtest/gtest.h>)
   target_link_libraries(${name} PRIVATE skillet_plain)
-  # Those that link no fmt read the same headers.
+  # Tests that do not link fmt read the same headers.
   target_compile_definitions(${name} PRIVATE $<TARGET_PROPERTY:fmt::fmt,INTERFACE_COMPILE_DEFINITIONS>)
 endfunction()
 
-# skillet_test(NAME SOURCES... LIBS... [APART...] [LABEL fast|long] [LONG_CASES...] [VENDORS...]): GoogleTest program NAME_test; `long`
-# ones run in CI only, and so do LONG_CASES (patterns of GoogleTest), as the test NAME_long; there is none when one of VENDORS is not
-# built
+# skillet_test(NAME SOURCES... LIBS... [APART...] [LABEL fast|long] [LONG_CASES...] [VENDORS...]): GoogleTest program NAME_test. Tests
+# with
+# LABEL long run in CI only, and so do LONG_CASES (patterns of GoogleTest), as the test NAME_long. Without one of VENDORS in the build,
+# there is no test.
 function(skillet_test name)
   if(NOT SKILLET_TESTS)
     return()
@@ -149,7 +151,7 @@ function(skillet_test name)
     set(ARG_LABEL fast)
   endif()
   add_executable(${name}_test $<TARGET_OBJECTS:skillet_quick_templates> ${ARG_SOURCES})
-  if(SKILLET_SANITIZE AND ARG_LABEL STREQUAL long)  # which they do not run
+  if(SKILLET_SANITIZE AND ARG_LABEL STREQUAL long)  # sanitized builds do not run it
     set_target_properties(${name}_test PROPERTIES EXCLUDE_FROM_ALL ON)
   endif()
   target_link_libraries(${name}_test PRIVATE ${ARG_LIBS} skillet_in_tree GTest::gtest_main)
@@ -163,8 +165,8 @@ function(skillet_test name)
   endif()
 endfunction()
 
-# skillet_long_seeds(NAME SOME REST): a test of random networks runs those of the first SOME seeds; CI runs the REST too, as NAME_seeds.
-# Sanitized builds choose their own.
+# skillet_long_seeds(NAME SOME REST): a test of random networks uses the first SOME seeds; CI also uses the next REST, as NAME_seeds.
+# Sanitized builds choose their own seeds.
 function(skillet_long_seeds name some rest)
   if(NOT TARGET ${name}_test OR SKILLET_SANITIZE)
     return()
@@ -176,8 +178,9 @@ function(skillet_long_seeds name some rest)
   set_property(TEST ${name}_seeds APPEND PROPERTY ENVIRONMENT SKILLET_RANDOM_GRAPHS=${rest} SKILLET_RANDOM_GRAPHS_FIRST=${first})
 endfunction()
 
-# skillet_long_methods(NAME COMMAND...): a test in Python with LONG_CASES in its environment, as the test NAME_long in CI: of unittest
-# the methods test_long_..., which tests/integration/long_cases.py leaves out of NAME
+# skillet_long_methods(NAME COMMAND...): runs a Python test in CI with LONG_CASES in its environment, as the test NAME_long. It then
+# runs
+# the unittest methods test_long_..., which tests/integration/long_cases.py leaves out of NAME.
 function(skillet_long_methods name)
   add_test(NAME ${name}_long COMMAND ${ARGN} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set_tests_properties(${name}_long PROPERTIES LABELS long ENVIRONMENT LONG_CASES=1)

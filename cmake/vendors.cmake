@@ -1,4 +1,4 @@
-# NPU families: which are built, and the one list that the registries in C++ are made of. No other file lists families.
+# NPU families: those to build, and the only list of them, from which the registries in C++ are made.
 file(GLOB vendor_folders RELATIVE ${PROJECT_SOURCE_DIR}/src/npus CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/npus/*)
 set(SKILLET_VENDORS "vivante;rockchip;ethosu;toy" CACHE STRING
   "NPU families to build, of ${vendor_folders}; the first chip of the first one with a simulator is the default")
@@ -12,12 +12,12 @@ set(SKILLET_GENERATED_DIR ${PROJECT_BINARY_DIR}/generated)
 add_library(skillet_vendors INTERFACE)
 target_include_directories(skillet_vendors INTERFACE ${SKILLET_GENERATED_DIR})
 
-# skillet_register(DRIVER|SIMULATOR|ETNAVIV|ROCKET|ETHOSU VENDOR [LIBRARY]): in the folder of a family, for each part that it has.
+# skillet_register(DRIVER|SIMULATOR|ETNAVIV|ROCKET|ETHOSU VENDOR [LIBRARY]): called in a family's folder for each of its parts.
 # DRIVER:     skillet::npus::VENDOR::driver()
 # SIMULATOR:  skillet::sim::VENDOR::simulator_of(chip, quirks), skillet::sim::VENDOR::quirks(chip)
-# ETNAVIV:    skillet::fake::etnaviv::VENDOR::identity_of(chip), how its chips show to that kernel driver
-# ROCKET:     skillet::fake::rocket::VENDOR::cores_of(chip), the same
-# ETHOSU:     skillet::fake::ethosu::VENDOR::identity_of(chip), the same
+# ETNAVIV:    skillet::fake::etnaviv::VENDOR::identity_of(chip), the identity of its chips for that kernel driver
+# ROCKET:     skillet::fake::rocket::VENDOR::cores_of(chip), likewise
+# ETHOSU:     skillet::fake::ethosu::VENDOR::identity_of(chip), likewise
 function(skillet_register part vendor)
   set(library ${ARGN})
   set_property(GLOBAL APPEND PROPERTY SKILLET_VENDOR_ROWS "${part}(${vendor})")
@@ -39,8 +39,9 @@ function(skillet_has_vendors out)
   endforeach()
 endfunction()
 
-# generated/vendors.inc: a row a part that is built, and a row a chip of any family, so that an error can say which
-# family a chip needs.
+# Writes generated/vendors.inc: a row for each part that is built, and a row for each chip of any family, so that an error can
+# name the
+# family that a chip needs.
 function(skillet_write_vendors)
   get_property(rows GLOBAL PROPERTY SKILLET_VENDOR_ROWS)
   foreach(vendor IN LISTS SKILLET_VENDORS)

@@ -1,11 +1,11 @@
-# What `cmake --install` puts where. Opt-in: --component teflon-link (see docs/devices.md).
+# Places of installed files. Opt-in: --component teflon-link (see docs/devices.md).
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# Plugins and libraries for LD_PRELOAD; nobody links against these, and the command looks for them there.
+# Plug-ins and libraries for LD_PRELOAD. Programs do not link them, and the command looks for them there.
 set(plugin_dir lib/skillet)
 
-# As with `cmake --install --strip`: debug information is 20 times the code.
+# As `cmake --install --strip` does: debug information is 20 times as large as the code.
 install(CODE "set(CMAKE_INSTALL_DO_STRIP TRUE)" ALL_COMPONENTS)
 
 install(TARGETS skillet_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
@@ -20,17 +20,17 @@ endforeach()
 install(TARGETS skillet_delegate LIBRARY DESTINATION ${plugin_dir})
 # The ONNX Runtime provider.
 install(TARGETS skillet_onnxruntime LIBRARY DESTINATION ${plugin_dir})
-# LiteRT's compiler plug-in, by another name its dispatch library.
+# LiteRT's compiler plug-in, and under another name its dispatch library.
 install(TARGETS skillet_litert_plugin LIBRARY DESTINATION ${plugin_dir})
 install(FILES $<TARGET_FILE_DIR:skillet_litert_plugin>/libLiteRtDispatch_Skillet.so DESTINATION ${plugin_dir})
-# GStreamer's element, where its headers are.
+# GStreamer's element, if its headers are installed.
 if(TARGET skillet_gstreamer)
   install(TARGETS skillet_gstreamer LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/gstreamer-1.0)
 endif()
 set(delegate_file ${plugin_dir}/$<TARGET_FILE_NAME:skillet_delegate>)
 
 install(FILES include/skillet/skillet.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/skillet)
-# Laid out as in the source tree, so that links between pages, and the commands on them, hold.
+# Has the layout of the source tree, so that links between pages, and the commands on them, work.
 install(FILES LICENSE README.md ARCHITECTURE.md CONTRIBUTING.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR}
   FILES_MATCHING PATTERN "*.md" PATTERN "*.png" PATTERN "*.json")
@@ -40,7 +40,7 @@ install(DIRECTORY models DESTINATION ${CMAKE_INSTALL_DOCDIR}
 install(FILES packaging/example/classify.c DESTINATION ${CMAKE_INSTALL_DOCDIR}/example)
 install(FILES packaging/70-skillet.rules DESTINATION lib/udev/rules.d)
 
-# pkg-config finds the prefix from where the file is, so that an installation may be moved.
+# pkg-config derives the prefix from the file's place, so an installation may be moved.
 file(RELATIVE_PATH prefix_from_pc /p/${CMAKE_INSTALL_LIBDIR}/pkgconfig /p)
 string(REGEX REPLACE "/$" "" prefix_from_pc ${prefix_from_pc})
 configure_file(packaging/skillet.pc.in ${CMAKE_CURRENT_BINARY_DIR}/skillet.pc @ONLY)
@@ -53,8 +53,8 @@ write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/skilletConfigVersio
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/skilletConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/skilletConfigVersion.cmake
   DESTINATION ${config_dir})
 
-# Programs that load /usr/lib/teflon/libteflon.so, without options, load ours through this link. Another package's file
-# there stays: it is that package's, or the administrator's, to move away.
+# Programs that load /usr/lib/teflon/libteflon.so without options load our delegate through this link. Another package's file
+# there stays: that package or the administrator must move it.
 file(GENERATE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/teflon_link.cmake CONTENT "
 set(folder \$ENV{DESTDIR}/usr/lib/teflon)
 set(link \${folder}/libteflon.so)
