@@ -1,5 +1,6 @@
-"""Random operations on images and lists, with all their parameters, also negative ones: axes from the end, strides and
-begins from the end, sizes that mean "the rest", factors below zero.
+"""Random operations on images and lists, with all their parameters.
+
+Parameters may be negative: axes from the end, strides and begins from the end, sizes that mean "the rest", factors below zero.
 
 Imported by grid.py, which runs them unchanged and (grid_edges.py) at the ends of their types."""
 

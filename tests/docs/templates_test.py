@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""Runs the jobs of test farms in docs/ci-farms.md step by step: those of GitLab and GitHub in a folder with a wheel, in a virtual environment,
-those of LAVA on a virtual board. LAVA's own schema validates its job if lava-common is installed.
+"""Runs the jobs of test farms in docs/ci-farms.md step by step.
+
+Those of GitLab and GitHub run in a folder with a wheel, in a virtual environment, those of LAVA on a virtual board. LAVA's own schema
+validates its job if lava-common is installed.
 
 usage: templates_test.py BUILD_DIR      run at the top of the source tree. Exit code 77: no YAML reader.
 """

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Makes each call to the kernel fail in each way during three inferences with different inputs: the results are right, or there
-is an error. Right: the difference from the CPU kernels is at most that without faults, and the bytes equal either those of
-the NPU without faults or those of the CPU kernels. Prints counts, and the wrong cases.
+"""Makes each call to the kernel fail in each way during three inferences with different inputs.
+
+The results must be right, or there must be an error. Right: the difference from the CPU kernels is at most that without faults, and the bytes
+equal either those of the NPU without faults or those of the CPU kernels. Prints counts, and the wrong cases.
 
 usage: matrix_test.py SKILLET DELEGATE_HOST FLATC [--chip NAME] [--resets | --all-errors | --verify] [--one-of N]    (a311d)
        --resets: only each submission with each kind of reset
@@ -214,8 +215,9 @@ def error_rows(model):
 
 
 def verify_rows(count):
-    """Returns faults at as many places as the other rows, over all submissions of the first load; each call with each error at a
-    random place."""
+    """Returns the faults for --verify.
+
+    They are at as many places as the other rows, over all submissions of the first load; each call fails with each error at a random place."""
     draw = random.Random(1)
     places = sorted({1, 2, 3, count // 4, count // 2, 3 * count // 4, count - 3, count})
     kinds = [*RESETS, *(["drop"] if IS_ROCKET else [])]

@@ -88,8 +88,10 @@ def compare(args, host, model, unproven):
 
 
 def wrong_reasons(host):
-    """Returns wrong reasons of refusals. If debuggers keep all tensors, each operation is a partition, about which less is known than
-    about the network: no operation with a program may be refused for lack of one."""
+    """Returns wrong reasons of refusals.
+
+    If debuggers keep all tensors, each operation is a partition, about which less is known than about the network: no operation
+    with a program may be refused for lack of one."""
     wrong = []
     for model in share.of(sorted((ROOT / "tests/models/keras").glob("*.tflite"))):
         for chip in CHIPS:

@@ -30,8 +30,9 @@ def made_once(folder):
 
 
 def virtual_environment(folder, groups):
-    """Returns the interpreter of a virtual environment in FOLDER, and which GROUPS of packages it has. A group is installed completely or
-    not at all. None: no environment can be made."""
+    """Returns the interpreter of a virtual environment in FOLDER, and which GROUPS of packages it has.
+
+    A group is installed completely or not at all. None: no environment can be made."""
     with made_once(folder):
         return made_environment(folder, groups)
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Checks the plug-in as a file: its exports and dependencies, and that it can be loaded and unloaded without a trace. Checks that each
-library installs no handlers of signals, of fork() or of the end of its host.
+"""Checks the libraries as files.
 
-Checks that each file runs with glibc 2.28.
+The plug-in: its exports and dependencies, and that it can be loaded and unloaded without a trace. Each library: that it installs no
+handlers of signals, of fork() or of the end of its host. Each file: that it runs with glibc 2.28.
 
 usage: exports_test.py DELEGATE LIBRARY... -- FILE...
 """

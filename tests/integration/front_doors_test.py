@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Checks that run, check, check --delegate, bench, eval, plan, fix, tune, compile, C, Python and the delegate report the same number of the
-model's operations on the NPU, for each network, chip and partition. Prints the table. The test delegate_claims compares the delegate's
-claims with check --delegate, in LiteRT.
+"""Checks that all front ends report the same number of the model's operations on the NPU.
+
+These are run, check, check --delegate, bench, eval, plan, fix, tune, compile, C, Python and the delegate, for each network, chip and
+partition. Prints the table. The test delegate_claims compares the delegate's claims with check --delegate, in LiteRT.
 
 usage: front_doors_test.py SKILLET DELEGATE_HOST C_LIBRARY [--all]      run at the top of the source tree
        --all: all small networks, not only those whose parts need no job, or compute shapes; and large ones of ../shared

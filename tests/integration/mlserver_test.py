@@ -311,7 +311,7 @@ class SigtermUnderLoad(unittest.TestCase):
                 try:
                     while True:
                         (wrong if not np.array_equal(server.ask(pictures[k:k + 1]), expected[k]) else answered).append(k)
-                except Exception as gone:  # whatever the client raises after the server has ended
+                except Exception as gone:  # noqa: BLE001  whatever the client raises after the server has ended
                     self.assertNotIsInstance(gone, AssertionError)
 
             with ThreadPoolExecutor(CLIENTS) as pool:

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""Runs real networks from packages of PyPI, quantized here: YOLOv8n (nudenet), PP-OCR's detector, recogniser and classifier
-(rapidocr-onnxruntime). In ONNX Runtime with Skillet's provider it checks where nodes run, numbers, and a model with its compiled parts.
+"""Runs real networks from packages of PyPI, quantized here, in ONNX Runtime with Skillet's provider.
+
+These are YOLOv8n (nudenet), and PP-OCR's detector, recogniser and classifier (rapidocr-onnxruntime). Checks where nodes run, numbers, and a
+model with its compiled parts.
 
 usage: onnxruntime_real_test.py LIBRARY SKILLET [--build DIR] [--chips CHIP,...] [--case REGEX]     exit code 77: PyPI does not have them for this
 machine

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Tests the ONNX Runtime provider in the published runtime: which nodes it takes, its numbers beside the CPU's, options, threads, faults. Also
-tests ONNX files in the command.
+"""Tests the ONNX Runtime provider in the published runtime, and ONNX files in the command.
+
+Checks which nodes the provider takes, its numbers beside the CPU's, options, threads and faults.
 
 usage: onnxruntime_test.py LIBRARY SKILLET [--build DIR] [--version VERSION] [--case REGEX]
 
@@ -433,8 +434,10 @@ def case_contexts_beside_others(folder):
 
 
 def case_context(folder):
-    """Tests a model that contains its compiled parts: the same bytes twice, the same numbers, compiled again for another chip and on a
-    machine without an NPU, refused if damaged."""
+    """Tests a model that contains its compiled parts.
+
+    It has the same bytes twice, gives the same numbers, is compiled again for another chip and on a machine without an NPU, and is refused if
+    damaged."""
     path, stored = nets.quantized(nets.yolo(), folder / "net.onnx", "u8i8"), folder / "stored.onnx"
     for chip, other in zip(CHIPS, [*CHIPS[1:], "cpu"]):
         made = stored_model(path, stored, chip)
@@ -580,13 +583,13 @@ def case_compiler_files(folder):
             try:
                 compiled("")
                 assert np.array_equal(session("net_ctx.onnx", {"device": "sim:rk3588", **OPTIONS}).run(None, feed)[0], want)
-            except Exception as failed:  # newer versions require a path
+            except Exception as failed:  # noqa: BLE001  newer versions require a path
                 assert "path must not be empty" in str(failed), failed
             for to in ("nothing/out.onnx", "/proc/out.onnx"):
                 try:
                     compiled(to)
                     raise AssertionError(to)
-                except Exception as failed:  # the runtime has several exception classes
+                except Exception as failed:  # noqa: BLE001  the runtime has several exception classes
                     assert re.search(rf"{Path(to).parent}/out\S*.*No such file or directory", str(failed)), failed
     finally:
         os.chdir(here)
@@ -720,7 +723,7 @@ def case_as_they_are(_):
         try:
             alone = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
             want = alone.run(None, given)
-        except Exception:  # types for which the runtime has no kernel
+        except Exception:  # noqa: BLE001  types for which the runtime has no kernel
             continue
         made = session(model.SerializeToString(), {"device": "sim:rk3588", **OPTIONS})
         loaded += 1
@@ -740,7 +743,7 @@ def case_node_cases(folder):
         try:
             of_cpu = reference(path) if given else None
             made = of_cpu and next((one for one in (session(path, {"device": chip, **OPTIONS}) for chip in ("sim:rk3588", "sim:a311d")) if placed(one)[0]), None)
-        except Exception as failed:  # newer versions than this runtime's, or wrong on purpose
+        except Exception as failed:  # noqa: BLE001  newer versions than this runtime's, or wrong on purpose
             assert "skillet" not in str(failed).lower(), failed
             of_cpu = None
         if not of_cpu:

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Runs the preloaded libraries of another architecture in an emulator: a recorded job on the virtual node, then as a
-new recording.
+"""Runs the preloaded libraries of another architecture in an emulator.
+
+A recorded job runs on the virtual node, and is recorded again.
 
 usage: emulated_test.py EMULATOR PROBE VIRTUAL_LIBRARY RECORD_LIBRARY SOURCE_DIR
 """

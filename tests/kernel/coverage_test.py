@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Tests `./x kernel` without a kernel: sums of gcov's counts, invalid options, and processes that end with it. usage: coverage_test.py SOURCE"""
+"""Tests `./x kernel` without a kernel: sums of gcov's counts, invalid options, and processes that end with it.
+
+usage: coverage_test.py SOURCE"""
 import os
 import shutil
 import signal

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Writes random values to the registers of a device, inside a guest without its driver. usage: fuzz.py MODULE CHIP SEED SECONDS
+"""Writes random values to the registers of a device, inside a guest without its driver.
+
+usage: fuzz.py MODULE CHIP SEED SECONDS
 
 Needs the module of registers/. Prints its counts; the caller checks that the device still works.
 """

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Tests guests that write nonsense, crash, or run two at a time, and a device that crashes. usage: fuzz_test.py SOURCE COMMAND DEVICE [SEED SECONDS]
+"""Tests guests that write nonsense, crash, or run two at a time, and a device that crashes.
+
+usage: fuzz_test.py SOURCE COMMAND DEVICE [SEED SECONDS]
 
 The device must stay up, the next guest must find it in its initial state, and nothing may be left behind.
 """

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Tests that ./x reports its progress when the compiler's output is hidden, and keeps the exit code; and that it builds for the demo what
-README.md continues with.
+"""Tests the script ./x.
+
+It reports its progress when the compiler's output is hidden, keeps the exit code, and builds for the demo what README.md continues with.
 
 usage: x_test.py      run at the top of the source tree
 """

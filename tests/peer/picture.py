@@ -1,5 +1,6 @@
-"""Prepares a picture as a network's input: reads uncompressed BMP files, and resizes as TensorFlow's bilinear
-kernel."""
+"""Prepares a picture as a network's input.
+
+Reads uncompressed BMP files, and resizes as TensorFlow's bilinear kernel does."""
 import struct
 
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Checks that output fits a terminal: lines of most verbs have under 100 columns, errors are one line of at most 100, and
-the result is on the first screen.
+"""Checks that output fits a terminal.
+
+Lines of most verbs have under 100 columns, errors are one line of at most 100, and the result is on the first screen.
 
 usage: columns_test.py SKILLET      run at the top of the source tree
 """

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Compares the output of many commands with tests/expectations/command.txt: exit code, text, error lines and written files,
-without times of this machine. After an intended change:
+"""Compares the output of many commands with tests/expectations/command.txt.
+
+Compares exit code, text, error lines and written files, without times of this machine. After an intended change:
 
     python3 src/tools/cli/outputs_test.py SKILLET --update      at the top of the source tree; git diff shows what changed
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Tests the remedies of `skillet check` with the networks of the conformance tests: none refers back to the operation that it
-is given for, and --unproven has the described effect.
+"""Tests the remedies of `skillet check` with the networks of the conformance tests.
+
+No remedy refers back to the operation that it is given for, and --unproven has the described effect.
 
 usage: remedies_test.py SKILLET      run at the top of the source tree
 """

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Validates the output of --json with the schemas of docs/json/ by an independent validator (python3-jsonschema). Checks that the
-schemas reject wrong reports: an additional or missing key, another type, another version.
+"""Validates the output of --json with the schemas of docs/json/ by an independent validator (python3-jsonschema).
+
+Also checks that the schemas reject wrong reports: an additional or missing key, another type, another version.
 
 usage: schemas_test.py SKILLET      run at the top of the source tree; exit code 77: the validator is not installed
 """

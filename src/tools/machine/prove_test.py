@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""Tests `skillet prove`: it names a random quirk of simulated silicon; faults end with a report; a killed run can be continued;
-invalid reports are refused with the name of the field.
+"""Tests `skillet prove`.
+
+It names a random quirk of simulated silicon; faults end with a report; a killed run can be continued; invalid reports are refused
+with the name of the field.
 
 usage: prove_test.py SKILLET      run at the top of the source tree
 """

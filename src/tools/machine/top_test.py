@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Tests `skillet top`: it shows processes that run networks with the right number of jobs. Whatever processes and /proc contain, it
-neither fails nor writes escape sequences.
+"""Tests `skillet top`: it shows processes that run networks with the right number of jobs.
+
+Whatever processes and /proc contain, it neither fails nor writes escape sequences.
 
 usage: top_test.py SKILLET      run at the top of the source tree
 """

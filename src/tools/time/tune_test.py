@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Tests `skillet tune` and the files that it writes: by the timing model on simulated chips, measured on a virtual node, and errors for
-invalid files.
+"""Tests `skillet tune` and the files that it writes.
+
+It tunes by the timing model on simulated chips, measures on a virtual node, and refuses invalid files.
 
 usage: tune_test.py SKILLET      run at the top of the source tree
 """

@@ -36,7 +36,7 @@ TCP = re.compile(r"tcp://(.+):([0-9]{1,5})")
 ENDPOINT = "an endpoint is ipc://FILE or tcp://HOST:PORT"
 END_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 GREETING_S, MESSAGE_S, END_S = 5.0, 10.0, 3.0
-HURRY_S, HURRY_BYTES_PER_S, LOOK_S = 0.1, 4 << 20, 0.05  # deadline of a client that holds bytes, and the interval of checks, while other requests wait for bytes
+HURRY_S, HURRY_BYTES_PER_S, LOOK_S = 0.1, 4 << 20, 0.05  # deadline of clients that hold bytes, and interval of checks, while others wait for bytes
 
 
 class Client:

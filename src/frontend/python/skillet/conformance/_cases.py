@@ -24,7 +24,8 @@ RARE = {500: 10, 100: 2, 0: 1}  # ... by least number of an operation's cases in
 # shows no fault.
 TOGETHER = [("i8", dict(pc="pc", c="17", o="17")), ("i8", dict(pc="pc", c="5", o="5")), ("u8", dict(pixels="corners", to="x3")), ("u8", dict(pixels="centers", to="x3"))]
 # Combinations for operations that have all these parameters: an activation whose limits are those of the type; dilation with another filter; more
-# scales per channel than input channels; an activation with a small operand; large windows, images and channels; requantization multipliers of one or more.
+# scales per channel than input channels; an activation with a small operand; large windows, images and channels; requantization multipliers of one
+# or more.
 PAIRS = [("u8", dict(act="relu6", zp="low")), ("i8", dict(act="relu6", zp="low")), ("i8", dict(act="relu", zp="high")), ("u8", dict(k="k5x5", d="d2")), ("i8", dict(k="k5x5", d="d2")),
          ("i8", {"m": "2", "pc": "pc"}), ("u8", {"with": "channel", "act": "relu6"}), ("i8", {"with": "pixel", "act": "relu"}),
          *(("u8", dict(size=size, **{key: value})) for size, key, value in (("16x16", "k", "k8x8"), ("7x7", "k", "k7x7"), ("33x34", "zp", "low"), ("8x8", "c", "64"))),

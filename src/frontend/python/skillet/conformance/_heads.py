@@ -1,5 +1,7 @@
-"""Operations that choose, such as the largest value or the boxes to keep. Noise of one step, or two equal values, may change the choice and all
-tensors computed from it. For models of a folder, the tensors that such operations read and write become further outputs, which are compared.
+"""Operations that choose, such as the largest value or the boxes to keep.
+
+Noise of one step, or two equal values, may change the choice and all tensors computed from it. For models of a folder, the tensors that such
+operations read and write become further outputs, which are compared.
 """
 
 from __future__ import annotations

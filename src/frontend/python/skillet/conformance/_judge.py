@@ -32,7 +32,7 @@ INNER_SHARE = 0.01  # of the values that an operation which chooses reads: so ma
 NETWORK_SHARE, NETWORK_TIMES = 0.01, 2  # this share of a network's values may differ by up to this multiple of the tolerance
 SUMS = ("conv2d", "depthwise", "transpose_conv", "fully_connected")
 # Differences of one step are noise if they go both ways. If all go one way, sums are truncated instead of rounded.
-BIAS_VALUES, BIAS_SHARE, BIAS_ONE_SIDE = 256, 0.1, 0.95  # with at least so many values: the share that differs, and the share of those that differs in one direction
+BIAS_VALUES, BIAS_SHARE, BIAS_ONE_SIDE = 256, 0.1, 0.95  # least number of values; share of them that differs; share of those in one direction
 MAP_MOST = 48  # rows and columns in a picture of differences
 
 
