@@ -133,10 +133,9 @@ function(skillet_test_headers name)
   target_compile_definitions(${name} PRIVATE $<TARGET_PROPERTY:fmt::fmt,INTERFACE_COMPILE_DEFINITIONS>)
 endfunction()
 
-# skillet_test(NAME SOURCES... LIBS... [APART...] [LABEL fast|long] [LONG_CASES...] [VENDORS...]): GoogleTest program NAME_test. Tests
-# with
-# LABEL long run in CI only, and so do LONG_CASES (patterns of GoogleTest), as the test NAME_long. Without one of VENDORS in the build,
-# there is no test.
+# skillet_test(NAME SOURCES... LIBS... [APART...] [LABEL fast|long] [LONG_CASES...] [VENDORS...]): GoogleTest program NAME_test.
+# Tests with LABEL long run in CI only, and so do LONG_CASES (patterns of GoogleTest), as the test NAME_long. Without one of VENDORS
+# in the build, there is no test.
 function(skillet_test name)
   if(NOT SKILLET_TESTS)
     return()
@@ -178,9 +177,8 @@ function(skillet_long_seeds name some rest)
   set_property(TEST ${name}_seeds APPEND PROPERTY ENVIRONMENT SKILLET_RANDOM_GRAPHS=${rest} SKILLET_RANDOM_GRAPHS_FIRST=${first})
 endfunction()
 
-# skillet_long_methods(NAME COMMAND...): runs a Python test in CI with LONG_CASES in its environment, as the test NAME_long. It then
-# runs
-# the unittest methods test_long_..., which tests/integration/long_cases.py leaves out of NAME.
+# skillet_long_methods(NAME COMMAND...): runs a Python test in CI with LONG_CASES in its environment, as the test NAME_long.
+# It then runs the unittest methods test_long_..., which tests/integration/long_cases.py leaves out of NAME.
 function(skillet_long_methods name)
   add_test(NAME ${name}_long COMMAND ${ARGN} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set_tests_properties(${name}_long PROPERTIES LABELS long ENVIRONMENT LONG_CASES=1)

@@ -39,9 +39,8 @@ function(skillet_has_vendors out)
   endforeach()
 endfunction()
 
-# Writes generated/vendors.inc: a row for each part that is built, and a row for each chip of any family, so that an error can
-# name the
-# family that a chip needs.
+# Writes generated/vendors.inc: a row for each part that is built, and a row for each chip of any family, so that an error
+# can name the family that a chip needs.
 function(skillet_write_vendors)
   get_property(rows GLOBAL PROPERTY SKILLET_VENDOR_ROWS)
   foreach(vendor IN LISTS SKILLET_VENDORS)

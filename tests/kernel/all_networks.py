@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 """Runs the networks of README.md on Linux's own drivers with all parts on the NPU, and compares with the bytes of sim:CHIP. Prints a table.
 
-usage: all_networks.py [CHIP...] [NAME...]   run at the top of the source tree after ./x build and ./x kernel; all, or these chips and networks whose
-file
-has NAME in it.
+usage: all_networks.py [CHIP...] [NAME...]   run at the top of the source tree after ./x build and ./x kernel; all, or these chips and
+networks whose file has NAME in it.
 Networks: models/, ../shared/models; missing ones are named. Exit code 1: an output differs.
 """
 import os

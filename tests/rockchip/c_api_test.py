@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tests the C interface on a virtual RK3576: each kind of job while jobs are lost, and several networks at once.
-Results are right, or there is an error
-that names the fault.
+
+Results are right, or there is an error that names the fault.
 
 usage: c_api_test.py SKILLET C_LIBRARY     with LONG_CASES: each kind of job with each fault
 """

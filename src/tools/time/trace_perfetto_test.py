@@ -46,9 +46,8 @@ def by_processor(trace):
 class Rules:
     """Perfetto's documented rules for traces of track events.
 
-    A sequence defines interned names before their use, and forgets them when its state is cleared. Each event is on a described track, with a clock
-    from a
-    snapshot. Slices nest, and are in order of time."""
+    A sequence defines interned names before their use, and forgets them when its state is cleared. Each event is on a described track,
+    with a clock from a snapshot. Slices nest, and are in order of time."""
 
     def __init__(self):
         self.counts, self.names, self.known_state = defaultdict(int), {}, set()

@@ -1,10 +1,9 @@
 """`skillet dump`: converts the files that Mesa's rocket driver writes with ROCKET_DEBUG=dump_bos to a capture.
 
-The files are mesa-KIND-A-B.bin: KIND is input, output, weights, biases or regcmd. B is the operation's number for weights and biases, the task's for
-regcmd.
-So each operation overwrites the regcmd files of the one before, and only a dump of one operation is complete. The lists of its tasks are in one
-buffer, each
-at a multiple of 64 bytes; all but the last contain the address of the next. The commands contain the addresses of the other buffers.
+The files are mesa-KIND-A-B.bin: KIND is input, output, weights, biases or regcmd. B is the operation's number for weights and biases,
+the task's for regcmd. So each operation overwrites the regcmd files of the one before, and only a dump of one operation is complete.
+The lists of its tasks are in one buffer, each at a multiple of 64 bytes; all but the last contain the address of the next. The commands
+contain the addresses of the other buffers.
 """
 
 from __future__ import annotations
