@@ -25,20 +25,41 @@ struct Ran {
   std::string problem;
 };
 
-// Weights are random; sums are not multiplied.
+constexpr size_t kSmallBytes = 1 << 20, kLargeBytes = 8 << 20;
+
+// The same in all runs, and only read: random ones, then zeros.
+inline std::vector<uint8_t>& random_weights() {
+  static std::vector<uint8_t> weights = [] {
+    std::vector<uint8_t> bytes(kLargeBytes);
+    std::mt19937 random(7);
+    for (size_t i = 0; i < kSmallBytes; ++i) bytes[i] = static_cast<uint8_t>(random());
+    return bytes;
+  }();
+  return weights;
+}
+
+// Nothing is added to sums, and they are multiplied by 1.
+inline const std::vector<uint8_t>& plain_operands() {
+  static const std::vector<uint8_t> operands = [] {
+    constexpr size_t kGroup = 64, kMultipliersAt = 48;
+    std::vector<uint8_t> bytes(kSmallBytes);
+    for (size_t i = 0; i < kSmallBytes; i += 2) bytes[i] = i % kGroup >= kMultipliersAt ? 1 : 0;
+    return bytes;
+  }();
+  return operands;
+}
+
+// Weights are random, sums are not multiplied.
 struct Buffers {
-  std::vector<uint8_t> commands, in, weights, operands, out;
+  std::vector<uint8_t>& weights = random_weights();
+  std::vector<uint8_t> commands, in, operands, out;
   std::vector<Commands> tasks;
   Memory memory;
 
-  Buffers(const std::vector<Words>& programs, uint32_t enable, const std::vector<uint8_t>& input) : in(input) {
-    constexpr size_t kSmall = 1 << 20, kLarge = 8 << 20, kGroup = 64, kMultipliersAt = 48;
+  Buffers(const std::vector<Words>& programs, uint32_t enable, const std::vector<uint8_t>& input)
+      : in(input), operands(plain_operands()) {
     constexpr uint32_t kTaskBytes = 0x1000;
-    commands.resize(programs.size() * kTaskBytes), in.resize(kSmall), weights.resize(kLarge), operands.resize(kSmall);
-    out.resize(kSmall, 0x5A);
-    std::mt19937 random(7);
-    for (size_t i = 0; i < kSmall; ++i) weights[i] = static_cast<uint8_t>(random());
-    for (size_t i = 0; i < kSmall; i += 2) operands[i] = i % kGroup >= kMultipliersAt ? 1 : 0;
+    commands.resize(programs.size() * kTaskBytes), in.resize(kSmallBytes), out.resize(kSmallBytes, 0x5A);
     for (const Words& program : programs) add(program, enable, tasks.size() * kTaskBytes);
     const auto map = [&](uint64_t at, std::vector<uint8_t>& bytes) {
       EXPECT_TRUE(memory.map(at, bytes, "buffer").ok());

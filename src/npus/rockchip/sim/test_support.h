@@ -355,6 +355,18 @@ inline void fill_with_noise(Bytes& buffer, size_t from) {
   }
 }
 
+// Noise of a size that leaves results inside int8. Runs of the same seed follow each other.
+inline const Bytes& bias_noise(size_t from, size_t size) {
+  thread_local size_t last_from = 0;
+  thread_local Bytes last;
+  if (last.size() == size && last_from == from) return last;
+  last.resize(size);
+  fill_with_noise(last, from);
+  for (size_t at = 0; at + 4 <= size; at += 4) store_le(&last[at], load_le<int32_t>(&last[at]) >> 20);
+  last_from = from;
+  return last;
+}
+
 struct Scene {
   std::map<uint64_t, Bytes> buffers;
   Memory memory;
@@ -363,12 +375,10 @@ struct Scene {
     for (const uint64_t address : {kStream, kWeights, kBias, kInput, kSecond, kOutput}) {
       Bytes& buffer = buffers[address] = Bytes(size, 0xEE);
       const size_t from = (seed * 7919 + address / 0x1000) % 0x10000;
-      if (address != kOutput && address != kStream) fill_with_noise(buffer, from);
+      if (address == kBias) buffer = bias_noise(from, size);
+      if (address == kWeights || address == kInput || address == kSecond) fill_with_noise(buffer, from);
       (void)memory.map(address, buffer, fmt::format("buffer {:#x}", address)).ok();
     }
-    // Biases of a size that leaves results inside int8.
-    Bytes& bias = buffers[kBias];
-    for (size_t at = 0; at + 4 <= size; at += 4) store_le(&bias[at], load_le<int32_t>(&bias[at]) >> 20);
   }
   Scene(const Scene&) = delete;
   Scene& operator=(const Scene&) = delete;
