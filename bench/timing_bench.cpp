@@ -29,7 +29,7 @@ Result<capture::Capture> record(const std::string& chip, const Parts& parts) {
   return std::move(done.capture);
 }
 
-// `price` is the measured function; it returns the number of tasks.
+// Measures the function; it returns the number of tasks.
 template <typename Price>
 void measure(benchmark::State& state, const Price& price) {
   size_t tasks = 0;

@@ -201,7 +201,7 @@ TEST_F(Files, FoldersOfResultsCanBeReadAndGoneInto) {
   fs::permissions(path("sub"), fs::perms::owner_all);
 }
 
-// Some folders accept no files even from root, for whom access() always succeeds.
+// Some folders accept no files even from root, although access() always succeeds for root.
 TEST_F(Files, FilesInFoldersAreTried) {
   EXPECT_TRUE(check_folder("/proc").ok()) << "to be read";
   EXPECT_FALSE(check_folder("/proc/new").ok());

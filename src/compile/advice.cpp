@@ -25,7 +25,7 @@ bool differs(const std::vector<float>& scales) {
   return std::ranges::any_of(scales, [&](float scale) { return scale != scales[0]; });
 }
 
-// True for an ONNX file with 16-bit integers between quantizing and dequantizing nodes, which no kernel of ours runs.
+// True for an ONNX file with 16-bit integers between quantizing and dequantizing nodes, which no kernel here runs.
 bool has_wide_opaques(const ir::Graph& graph) {
   return std::ranges::any_of(graph.ops, [&](const ir::Op& op) {
     if (op.kind != ir::OpKind::opaque || op.opaque_name != "QuantizeLinear" || op.outputs.empty()) return false;

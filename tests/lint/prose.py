@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks the prose of the pages (*.md) and of `./x help`: spelling, words to avoid, sentences that are too long.
+"""Checks the prose of the pages (*.md) and of `./x help`: spelling, words to avoid, sentences that are too long. In comments of C++
+sources and .def files: words to avoid.
 
 usage: prose.py [ROOT]     prints one line "file:line: what" per finding; exit code 1 when there is any.
 
@@ -13,7 +14,7 @@ import sys
 from pathlib import Path
 
 MAX_WORDS = 35  # in a sentence
-FOLDERS = ["bench", "docs", "models", "packaging", "src", "tests"]
+FOLDERS = ["bench", "docs", "include", "models", "packaging", "src", "tests"]
 HELP = "x"  # the text between <<'HELP' and HELP
 
 # Written by a program from lists that are checked as code.
@@ -41,6 +42,8 @@ AVOID = {
 AVOIDED = [(re.compile(rf"\b(?:{word})\b", re.I), instead) for word, instead in AVOID.items()]
 SPELLED_RIGHT = "cna,renderd"  # a unit of a chip, a device node
 
+SOURCES = {".h", ".cpp", ".def"}
+COMMENT_OF_CODE = re.compile(r"(?:^|\s)//\s?(.*)$")
 FENCE = re.compile(r"^ *```.*?^ *```", re.M | re.S)
 MARKED = re.compile(r"^<!-- [\w-]+:? [^>]*-->$(?:(?!<!-- end).)*^<!-- end -->$", re.M | re.S)
 COMMENT = re.compile(r"<!--.*?-->", re.S)
@@ -90,7 +93,14 @@ def avoided_words(text):
                 yield number, f"'{found[0]}': write {instead}"
 
 
+def comments_of(text):
+    """The comments of a C++ or .def file, each on its line."""
+    return "\n".join(found[1] if (found := COMMENT_OF_CODE.search(line)) else "" for line in text.splitlines())
+
+
 def findings_of(name, text):
+    if Path(name).suffix in SOURCES:
+        return list(avoided_words(CODE.sub("code", comments_of(text))))
     if name == HELP:
         before, _, rest = text.partition("<<'HELP'\n")
         text = "\n" * (before.count("\n") + 1) + rest.partition("\nHELP\n")[0]
@@ -108,10 +118,12 @@ def misspelled(root, names):
 
 
 def check(root, generated=frozenset(GENERATED)):
-    pages = [*root.glob("*.md"), *(page for folder in FOLDERS for page in (root / folder).rglob("*.md")), root / HELP]
+    below = [file for folder in FOLDERS for file in (root / folder).rglob("*")]
+    pages = [*root.glob("*.md"), *(file for file in below if file.suffix == ".md"), root / HELP]
     names = sorted(str(page.relative_to(root)) for page in pages if page.exists())
+    sources = sorted(str(file.relative_to(root)) for file in below if file.suffix in SOURCES)
     out = misspelled(root, names) if names else []
-    for name in names:
+    for name in names + sources:
         if name not in generated:
             out += [f"{name}:{number}: {what}" for number, what in findings_of(name, (root / name).read_text())]
     return out

@@ -36,6 +36,9 @@ CASES = [
     ("docs/a.md", "<!-- rows x -->\n\n<!-- end -->\nIt lies there.\n", "docs/a.md:4: 'lies'"),
     ("docs/a.md", "```\ncode\n```\nA `b\nc` [d\ne](f) costs; its price is paid.\n", "docs/a.md:6: 'price'"),
     ("docs/a.md", "See `src/kernels/fake/lies.cpp`; lieutenants apprise.\n", None),
+    ("src/a/b.cpp", "int lies;\nint b;  // lies here\n", "src/a/b.cpp:2: 'lies'"),
+    ("src/a/b.def", "// Whoever asks.\nROW(tells, \"it lies\")\n", "src/a/b.def:1: 'Whoever'"),
+    ("include/a.h", "// See `lies`.\nauto url = \"http://lies\";\n", None),
     ("x", "lies\ncat <<'HELP'\n  a  what it tells\nHELP\nlies\n", "x:3: 'tells': write says"),
 ]
 

@@ -75,7 +75,7 @@ struct Ways {
 // The report for the user.
 struct Told {
   std::vector<std::string> refusals;  // one line for each operation that stays with the host
-  std::vector<std::string> kept;      // one line for each operation of ours that our CPU kernels compute
+  std::vector<std::string> kept;      // one line for each claimed operation that our CPU kernels compute
   size_t ops = 0;                     // operations that were considered
   std::string count;
   std::string compared;         // result of comparing with the CPU now; empty: no comparison
@@ -99,7 +99,7 @@ class Choice {
   bool is_ours(int node) const { return !refusals_.contains(node); }
   // Null: not refused.
   const Refusal* refusal(int node) const;
-  // The reason why our CPU kernels, not the NPU, run a node of ours whose output the NPU reads. Null: no such node.
+  // The reason why our CPU kernels, not the NPU, run a claimed node whose output the NPU reads. Null: no such node.
   const Refusal* kept(int node) const;
   bool only_sizes(int node) const { return roles_.shapes.contains(node); }  // if claimed, nothing computes it
   const std::set<int>& for_cpu() const { return roles_.for_cpu; }

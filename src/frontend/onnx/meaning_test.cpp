@@ -1,4 +1,4 @@
-// ONNX features without an equivalent operation of ours: such units are left to the host.
+// ONNX features without an equivalent operation in `ir`: such units are left to the host.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -30,10 +30,9 @@ class OpenFiles {
   int open(unsigned minor, int flags);
   // `failure`: set to the errno if the descriptor could not be identified.
   std::shared_ptr<fake::File> find(int fd, int* failure = nullptr);
-  // For flock(): a descriptor of the node's file in the tree `root`, separate for each open file of ours. Or a negative
-  // errno.
+  // For flock(): a descriptor of the node's file in the tree `root`, separate for each open file. Or a negative errno.
   int lock_file(int fd, const std::string& root);
-  // The minor number, if the file is one of ours.
+  // The minor number, if the file is one of these.
   std::optional<unsigned> minor_of(dev_t device, ino_t inode);
   // close(), and the end of the file if this was its last descriptor.
   int close(int fd);

@@ -43,7 +43,7 @@ std::unique_ptr<Device> make_simulator(const hw::ChipRow& chip, uint64_t work) {
   return std::make_unique<EthosU>(chip, work, QuirkSet());
 }
 
-// Vela compiles for Ethos-U85: no program of ours stands on an assumption there.
+// Vela compiles for Ethos-U85: no program of this compiler stands on an assumption there.
 std::vector<Quirk> quirks(std::string_view chip) {
   const hw::ChipRow* const row = hw::find_chip(chip);
   if (row == nullptr || row->generation() == hw::Generation::u85) return {};
