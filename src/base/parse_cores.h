@@ -3,8 +3,9 @@
 // Must not know: what is done with them.
 #pragma once
 
-#include <charconv>
 #include <string_view>
+
+#include "base/parse_number.h"
 
 namespace skillet {
 
@@ -14,10 +15,8 @@ constexpr int kMostCores = 64;
 
 // "auto" is 0; otherwise a number from 1. Returns false for other texts.
 inline bool parse_cores(std::string_view text, int& value) {
-  int parsed = 0;
-  const char* const end = text.data() + text.size();
-  const bool is_number = text != "auto" && std::from_chars(text.data(), end, parsed).ptr == end && parsed >= 1;
-  if ((!is_number && text != "auto") || parsed > kMostCores) return false;
+  const int parsed = text == "auto" ? 0 : parse_number<int>(text).value_or(0);
+  if ((parsed < 1 && text != "auto") || parsed > kMostCores) return false;
   value = parsed;
   return true;
 }

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -13,6 +12,7 @@
 #include <string_view>
 
 #include "base/log.h"
+#include "base/parse_number.h"
 
 namespace skillet::trace {
 namespace {
@@ -38,22 +38,14 @@ void remove_old(const std::string& folder) {
   }
 }
 
-template <typename T>
-std::optional<T> number(std::string_view text) {
-  T value{};
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (failure != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 // "12.345678"
 std::optional<int64_t> time_ns(std::string_view text) {
   const size_t point = text.find('.');
   if (point == std::string_view::npos || text.size() - point - 1 > 9) return std::nullopt;
   std::string fraction(text.substr(point + 1));
   fraction.resize(9, '0');
-  const auto seconds = number<uint32_t>(text.substr(0, point));
-  const auto rest = number<uint32_t>(fraction);
+  const auto seconds = parse_number<uint32_t>(text.substr(0, point));
+  const auto rest = parse_number<uint32_t>(fraction);
   if (!seconds || !rest) return std::nullopt;
   return int64_t{*seconds} * 1'000'000'000 + *rest;
 }

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <charconv>
 #include <functional>
 #include <map>
 #include <sstream>
@@ -14,16 +13,16 @@
 #include "base/log.h"
 #include "base/parse_bool.h"
 #include "base/parse_cores.h"
+#include "base/parse_number.h"
 #include "base/text.h"
 
 namespace skillet::runtime {
 namespace {
 
-bool parse_number(std::string_view text, uint64_t minimum, uint64_t& value) {
-  uint64_t parsed = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), parsed);
-  if (failure != std::errc{} || end != text.data() + text.size() || parsed < minimum) return false;
-  value = parsed;
+bool at_least(uint64_t minimum, std::string_view text, uint64_t& value) {
+  const auto parsed = parse_number<uint64_t>(text);
+  if (!parsed || *parsed < minimum) return false;
+  value = *parsed;
   return true;
 }
 
@@ -78,7 +77,7 @@ bool cores(std::string_view text, SessionOptions& options) { return parse_cores(
 bool fallback(std::string_view text, SessionOptions& options) { return parse_bool(text, options.allow_fallback); }
 bool min_macs(std::string_view text, SessionOptions& options) {
   uint64_t value = 0;
-  if (!parse_number(text, 0, value)) return false;
+  if (!at_least(0, text, value)) return false;
   options.min_macs_per_byte = value;
   return true;
 }
@@ -93,13 +92,11 @@ bool host_threads(std::string_view text, SessionOptions& options) {
   options.host_threads = threads;
   return true;
 }
-bool verify_every(std::string_view text, SessionOptions& options) {
-  return parse_number(text, 0, options.verify_every);
-}
+bool verify_every(std::string_view text, SessionOptions& options) { return at_least(0, text, options.verify_every); }
 bool timeout(std::string_view text, SessionOptions& options) {
   constexpr uint64_t kMost = uint64_t{1} << 31;
   uint64_t ms = 0;
-  if (!parse_number(text, 1, ms) || ms > kMost) return false;
+  if (!at_least(1, text, ms) || ms > kMost) return false;
   options.timeout = std::chrono::milliseconds(ms);
   return true;
 }

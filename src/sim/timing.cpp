@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 
 #include "base/leaked.h"
+#include "base/parse_number.h"
 #include "base/text.h"
 #include "base/vendors.h"
 
@@ -109,13 +109,9 @@ std::string print(const Clock& clock) {
 
 Result<ParameterValue> parse_parameter(std::string_view text) {
   const size_t at = text.find('=');
-  const char* const end = text.data() + text.size();
-  double value = 0;
-  const char* const number = at == std::string_view::npos ? end : text.data() + at + 1;
-  const auto [stop, failure] = std::from_chars(number, end, value);
-  if (at == std::string_view::npos || failure != std::errc() || stop != end)
-    return skillet::error(ErrorCode::invalid_argument, "{}: must be NAME=NUMBER", text);
-  return ParameterValue{std::string(text.substr(0, at)), value};
+  const auto value = parse_number<double>(at == std::string_view::npos ? "" : text.substr(at + 1));
+  if (!value) return skillet::error(ErrorCode::invalid_argument, "{}: must be NAME=NUMBER", text);
+  return ParameterValue{std::string(text.substr(0, at)), *value};
 }
 
 double TimingParameters::get(std::string_view name) const { return value_of(values_, name); }

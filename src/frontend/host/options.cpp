@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include "base/parse_bool.h"
+#include "base/parse_number.h"
 #include "base/text.h"
 #include "runtime/session_keys.h"
 
@@ -23,10 +23,9 @@ struct Row {
 };
 
 bool parse_int(std::string_view text, int minimum, int& value) {
-  int parsed = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), parsed);
-  if (failure != std::errc{} || end != text.data() + text.size() || parsed < minimum) return false;
-  value = parsed;
+  const auto parsed = parse_number<int>(text);
+  if (!parsed || *parsed < minimum) return false;
+  value = *parsed;
   return true;
 }
 

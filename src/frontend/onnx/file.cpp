@@ -1,12 +1,12 @@
 #include "frontend/onnx/file.h"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <limits>
 #include <protozero/pbf_reader.hpp>
 #include <set>
 
+#include "base/parse_number.h"
 #include "base/text.h"
 #include "frontend/onnx/file_fields.h"
 
@@ -260,11 +260,7 @@ class Reader {
   }
 
   static std::optional<size_t> parse_size(const std::string& text, std::optional<size_t> otherwise) {
-    if (text.empty()) return otherwise;
-    size_t out = 0;
-    const char* end = text.data() + text.size();
-    const auto read = std::from_chars(text.data(), end, out);
-    return read.ec == std::errc() && read.ptr == end ? std::optional(out) : std::nullopt;
+    return text.empty() ? otherwise : parse_number<size_t>(text);
   }
 
   // Older files list constants as inputs too.

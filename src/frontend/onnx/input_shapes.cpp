@@ -1,10 +1,10 @@
 // Sizes of inputs from the caller.
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <set>
 #include <sstream>
 
+#include "base/parse_number.h"
 #include "base/text.h"
 #include "frontend/onnx/file.h"
 
@@ -30,11 +30,9 @@ Result<std::vector<int64_t>> parse(const std::string& text) {
   std::vector<int64_t> dims;
   std::istringstream all(text);
   for (std::string dim; std::getline(all, dim, 'x');) {
-    int32_t value = 0;
-    const auto [end, problem] = std::from_chars(dim.data(), dim.data() + dim.size(), value);
-    if (problem != std::errc() || end != dim.data() + dim.size() || value < 1)
-      return error(ErrorCode::invalid_argument, "'{}' is no size", printable(dim));
-    dims.push_back(value);
+    const auto value = parse_number<int32_t>(dim);
+    if (!value || *value < 1) return error(ErrorCode::invalid_argument, "'{}' is no size", printable(dim));
+    dims.push_back(*value);
   }
   if (text.ends_with('x')) return error(ErrorCode::invalid_argument, "it ends with an x");
   return dims;

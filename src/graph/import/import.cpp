@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <filesystem>
 #include <iterator>
 #include <memory>
@@ -14,6 +13,7 @@
 
 #include "base/log.h"
 #include "base/magic.h"
+#include "base/parse_number.h"
 #include "base/text.h"
 #include "graph/import/appended_fields.h"
 #include "graph/import/options.h"
@@ -226,11 +226,10 @@ class Importer {
     ir::Shape shape;
     std::istringstream dims(mark == std::string::npos ? text : text.substr(mark + 1));
     for (std::string dim; std::getline(dims, dim, 'x');) {
-      int32_t value = 0;
-      const auto [end, problem] = std::from_chars(dim.data(), dim.data() + dim.size(), value);
-      if (problem != std::errc() || end != dim.data() + dim.size() || value < 0)
+      const auto value = parse_number<int32_t>(dim);
+      if (!value || *value < 0)
         return error(ErrorCode::invalid_argument, "input shape '{}': '{}' is no size", printable(text), printable(dim));
-      shape.dims.push_back(value);
+      shape.dims.push_back(*value);
     }
     ir::Tensor& tensor = graph_.tensor(*found);
     if (shape.rank() != tensor.shape.rank() || text.ends_with('x')) {

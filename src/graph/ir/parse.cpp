@@ -2,6 +2,7 @@
 #include <charconv>
 #include <type_traits>
 
+#include "base/parse_number.h"
 #include "base/splitmix64.h"
 #include "graph/ir/attrs_fields.h"
 #include "graph/ir/rules.h"
@@ -64,18 +65,18 @@ Result<std::string> unquoted(std::string_view field) {
 // --- values ---
 template <typename T>
 Result<void> read(std::string_view text, T& value) {
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (code != std::errc{} || end != text.data() + text.size()) return syntax("expected a number", text);
+  const auto parsed = parse_number<T>(text);
+  if (!parsed) return syntax("expected a number", text);
+  value = *parsed;
   return {};
 }
 
 Result<void> read(std::string_view text, float& value) {
   constexpr std::string_view kBits = "bits:";
   if (text.substr(0, kBits.size()) != kBits) return read<float>(text, value);
-  uint32_t bits = 0;
-  const auto [end, code] = std::from_chars(text.data() + kBits.size(), text.data() + text.size(), bits, 16);
-  if (code != std::errc{} || end != text.data() + text.size()) return syntax("expected the bits of a float", text);
-  value = std::bit_cast<float>(bits);
+  const auto bits = parse_number<uint32_t>(text.substr(kBits.size()), 16);
+  if (!bits) return syntax("expected the bits of a float", text);
+  value = std::bit_cast<float>(*bits);
   return {};
 }
 

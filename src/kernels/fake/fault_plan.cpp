@@ -1,9 +1,9 @@
 #include "kernels/fake/fault_plan.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 
+#include "base/parse_number.h"
 #include "kernels/fake/kernels.h"
 
 namespace skillet::fake {
@@ -42,9 +42,7 @@ Result<Fault> parse_fault(std::string_view call, std::string_view what) {
 }
 
 Result<uint64_t> parse_count(std::string_view text) {
-  uint64_t count = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), count);
-  if (failure == std::errc() && end == text.data() + text.size() && count != 0) return count;
+  if (const uint64_t count = parse_number<uint64_t>(text).value_or(0); count != 0) return count;
   return error(ErrorCode::invalid_argument, "'{}' must be a number from 1 up, a range such as 2-5 or 2-*, or *", text);
 }
 

@@ -1,10 +1,10 @@
 #include "kernels/fake/kernels.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 
 #include "base/environment.h"
+#include "base/parse_number.h"
 #include "kernels/ethosu/fake/kernel.h"
 #include "kernels/etnaviv/fake/kernel.h"
 #include "kernels/rocket/fake/kernel.h"
@@ -29,12 +29,10 @@ Result<uint32_t> schedule_from_environment() {
   constexpr const char* kVariable = "SKILLET_SIM_SEED";
   const char* const set = environment_variable(kVariable);
   const std::string_view text = set == nullptr ? "" : set;
-  uint64_t seed = 0;
   if (text.empty()) return 0U;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), seed);
-  if (failure != std::errc() || end != text.data() + text.size())
-    return error(ErrorCode::malformed, "{}={}: must be a number from 0 to 2^64 - 1", kVariable, text);
-  return static_cast<uint32_t>(seed ^ seed >> 32);
+  const auto seed = parse_number<uint64_t>(text);
+  if (!seed) return error(ErrorCode::malformed, "{}={}: must be a number from 0 to 2^64 - 1", kVariable, text);
+  return static_cast<uint32_t>(*seed ^ *seed >> 32);
 }
 
 std::vector<std::string_view> call_names(const std::string& chip) {

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <cstdlib>
 #include <map>
 #include <set>
 
+#include "base/parse_number.h"
 #include "base/text.h"
 #include "npu/decoded_capture.h"
 
@@ -87,10 +87,8 @@ std::optional<uint64_t> number_of(std::string_view text) {
   if (is_negative) text.remove_prefix(1);
   const bool is_hex = text.starts_with("0x") || text.starts_with("0X");
   if (is_hex) text.remove_prefix(2);
-  uint64_t value = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value, is_hex ? 16 : 10);
-  if (failure != std::errc() || end != text.data() + text.size() || text.empty()) return std::nullopt;
-  return is_negative ? ~value + 1 : value;
+  const auto value = parse_number<uint64_t>(text, is_hex ? 16 : 10);
+  return value && is_negative ? ~*value + 1 : value;
 }
 
 Result<bits::Value> value_of(const bits::Row& row, std::string_view text) {

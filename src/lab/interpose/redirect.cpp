@@ -7,11 +7,11 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <charconv>
 #include <mutex>
 
 #include "base/environment.h"
 #include "base/log.h"
+#include "base/parse_number.h"
 #include "lab/interpose/environment.h"
 #include "lab/interpose/guard.h"
 #include "lab/interpose/open_files.h"
@@ -72,10 +72,8 @@ __attribute__((destructor)) void end_last() {
 // The descriptor in a path such as "/proc/self/fdinfo/3" of this process; -1 for other paths.
 int fdinfo_descriptor(std::string_view path) {
   for (const std::string& folder : {std::string("/proc/self/fdinfo/"), fmt::format("/proc/{}/fdinfo/", ::getpid())}) {
-    const std::string_view number = path.substr(std::min(folder.size(), path.size()));
-    int fd = -1;
-    const auto [end, failure] = std::from_chars(number.data(), number.data() + number.size(), fd);
-    if (path.starts_with(folder) && failure == std::errc() && end == number.data() + number.size()) return fd;
+    const auto fd = parse_number<int>(path.substr(std::min(folder.size(), path.size())));
+    if (path.starts_with(folder) && fd) return *fd;
   }
   return -1;
 }

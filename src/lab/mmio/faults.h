@@ -5,12 +5,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/parse_number.h"
 #include "base/result.h"
 
 namespace skillet::mmio {
@@ -30,11 +30,8 @@ class Faults {
       text.remove_prefix(std::min(text.size(), one.size() + 1));
       const size_t at = one.find('@');
       const auto* const kind = std::ranges::find(kNames, one.substr(0, at));
-      uint64_t job = 0;
-      const std::string_view number = at == std::string_view::npos ? "" : one.substr(at + 1);
-      const auto parsed = std::from_chars(number.data(), number.data() + number.size(), job);
-      if (kind == std::end(kNames) || parsed.ec != std::errc() || parsed.ptr != number.data() + number.size() ||
-          job == 0)
+      const uint64_t job = at == std::string_view::npos ? 0 : parse_number<uint64_t>(one.substr(at + 1)).value_or(0);
+      if (kind == std::end(kNames) || job == 0)
         return error(ErrorCode::invalid_argument,
                      "fault '{}': must be KIND@JOB, where jobs count from 1 and KIND is hang, lost_interrupt, "
                      "spurious_interrupt, bus_error, page_fault or power_loss",

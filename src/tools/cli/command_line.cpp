@@ -6,7 +6,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -16,6 +15,7 @@
 #include <type_traits>
 
 #include "base/environment.h"
+#include "base/parse_number.h"
 #include "base/text.h"
 
 namespace skillet::tools {
@@ -31,14 +31,6 @@ Rule existing(const char* name, bool is_folder) {
             if (std::filesystem::is_directory(status) == is_folder) return {};
             return fmt::format("{}: is {} folder", text, is_folder ? "no" : "a");
           }};
-}
-
-template <typename T>
-std::optional<T> parse_number(const std::string& text) {
-  T value = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (failure != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
 }
 
 std::vector<std::string_view> views(const std::vector<std::string>& texts) { return {texts.begin(), texts.end()}; }

@@ -1,11 +1,11 @@
 // `skillet lookup`: prints documentation and evidence of a word, a bit, a register or a field.
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <unordered_map>
 
+#include "base/parse_number.h"
 #include "npu/driver.h"
 #include "tools/cli/verbs.h"
 #include "tools/jobs/decode_print.h"
@@ -26,16 +26,8 @@ struct Match {
   std::string key() const { return fmt::format("{}\n{}\n{}\n{}\n{}\n{}", family, name, place, kind, evidence, doc); }
 };
 
-template <typename T>
-std::optional<T> number(std::string_view text, int base = 10) {
-  T value{};
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-  if (failure != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
-// "0x10a0": an address; "15", "15.31": a word, or a bit of a word; "nn_instruction:15.31": in this descriptor; any
-// other text: part of a name.
+// "0x10a0": an address; "15", "15.31": a word, or a bit of one; "nn_instruction:15.31": of this descriptor; anything
+// else: part of a name.
 struct Query {
   std::string name;  // lower case
   std::optional<uint32_t> address;
@@ -46,14 +38,14 @@ struct Query {
     std::string rest = text;
     std::ranges::transform(rest, rest.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     if (rest.starts_with("0x")) {
-      out.address = number<uint32_t>(std::string_view(rest).substr(2), 16);
+      out.address = parse_number<uint32_t>(std::string_view(rest).substr(2), 16);
       if (out.address) return out;
     }
     const size_t colon = rest.rfind(':');
     const std::string place = colon == std::string::npos ? rest : rest.substr(colon + 1);
     const size_t dot = place.find('.');
-    out.word = number<int>(std::string_view(place).substr(0, dot));
-    if (out.word && dot != std::string::npos) out.bit = number<int>(std::string_view(place).substr(dot + 1));
+    out.word = parse_number<int>(std::string_view(place).substr(0, dot));
+    if (out.word && dot != std::string::npos) out.bit = parse_number<int>(std::string_view(place).substr(dot + 1));
     const bool is_place = out.word && (dot == std::string::npos || out.bit);
     if (!is_place) out.word = out.bit = std::nullopt;
     out.name = !is_place ? rest : colon == std::string::npos ? "" : rest.substr(0, colon);

@@ -12,6 +12,7 @@
 #include <map>
 #include <tuple>
 
+#include "base/parse_number.h"
 #include "base/text.h"
 #include "base/trace.h"
 #include "base/use_page.h"
@@ -271,10 +272,8 @@ DrmFdinfo parse_fdinfo(std::string_view text) {
 std::vector<ProcessUse> npu_uses(const std::set<std::string>& nodes, const std::string& root) {
   std::vector<ProcessUse> uses;
   for (const fs::path& folder : entries(root + "/proc")) {
-    const std::string name = folder.filename().string();
-    uint64_t process = 0;
-    const auto [end, failure] = std::from_chars(name.data(), name.data() + name.size(), process);
-    if (failure == std::errc() && end == name.data() + name.size()) Process(folder, process, nodes).read(uses);
+    if (const auto process = parse_number<uint64_t>(folder.filename().string()))
+      Process(folder, *process, nodes).read(uses);
   }
   return uses;
 }

@@ -1,11 +1,11 @@
 #include "tools/time/layer_file.h"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <set>
 
 #include "base/bytes.h"
+#include "base/parse_number.h"
 
 namespace skillet::tools {
 namespace {
@@ -76,11 +76,10 @@ class Parser {
     return fields_[static_cast<size_t>(std::ranges::find(columns_, name) - columns_.begin())];
   }
   Result<int64_t> number(std::string_view name, std::string_view text, int64_t most) const {
-    int64_t value = 0;
-    const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (failure != std::errc() || end != text.data() + text.size() || value < 0 || value > most)
+    const auto value = parse_number<int64_t>(text);
+    if (!value || *value < 0 || *value > most)
       return wrong("column {}: '{}' is no whole number from 0 to {}", name, text, most);
-    return value;
+    return *value;
   }
   // An empty field is 0.
   Result<void> read(std::string_view name, int64_t& value, int64_t most = kSizeMax) const {

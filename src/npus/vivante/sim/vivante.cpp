@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <string>
 
 #include "base/environment.h"
 #include "base/log.h"
+#include "base/parse_number.h"
 #include "npus/vivante/sim/front_end.h"
 #include "npus/vivante/sim/nn.h"
 #include "npus/vivante/sim/order.h"
@@ -109,10 +109,10 @@ Result<void> choose(const char* variable, const std::array<std::string_view, N>&
 Result<void> choose_seed(const char* variable, uint64_t& seed) {
   const std::string_view text = setting(variable);
   if (text.empty()) return {};
-  const char* const end = text.data() + text.size();
-  if (const auto parsed = std::from_chars(text.data(), end, seed); parsed.ec == std::errc() && parsed.ptr == end)
-    return {};
-  return error(ErrorCode::malformed, "{}={}: must be a number from 0 to 2^64 - 1", variable, text);
+  const auto parsed = parse_number<uint64_t>(text);
+  if (!parsed) return error(ErrorCode::malformed, "{}={}: must be a number from 0 to 2^64 - 1", variable, text);
+  seed = *parsed;
+  return {};
 }
 
 // Names of rules, separated by commas.
