@@ -129,13 +129,9 @@ class Splitter {
     return true;
   }
 
-  // The input rows that these output rows read; for all output rows, all input rows.
+  // For all output rows all rows there are.
   Task rows_from(int32_t out_top, int32_t out_rows) const {
-    const int32_t first = out_top * conv_.stride_y - conv_.pad_top;
-    const int32_t last = first + (out_rows - 1) * conv_.stride_y + conv_.extent_y() - 1;
-    Task task{.top = std::clamp(first, 0, conv_.in.height - 1), .out_top = out_top, .out_rows = out_rows};
-    task.pad_top = std::max(0, task.top - first);
-    task.rows = std::clamp(last, task.top, conv_.in.height - 1) - task.top + 1;
+    Task task = rockchip::rows_from(conv_, out_top, out_rows);
     if (out_rows == conv_.out.height) task.rows = conv_.in.height;
     return task;
   }

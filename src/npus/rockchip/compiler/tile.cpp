@@ -249,18 +249,18 @@ class Splitter {
     const size_t start = split.tasks.size();
     int32_t banks = 0;
     for (int32_t out_top = 0; out_top < conv_.out.height;) {
-      Task task = rows_from(out_top, 1);
+      Task task = rows_from(conv_, out_top, 1);
       if (!fits(task, lanes, usable)) return false;
       // Binary search: more rows need more banks.
       int32_t low = 1, high = conv_.out.height - out_top;
       while (low < high) {
         const int32_t middle = low + (high - low + 1) / 2;
-        if (fits(rows_from(out_top, middle), lanes, usable))
+        if (fits(rows_from(conv_, out_top, middle), lanes, usable))
           low = middle;
         else
           high = middle - 1;
       }
-      task = rows_from(out_top, low);
+      task = rows_from(conv_, out_top, low);
       task.first_lane = first;
       task.lanes = lanes;
       task.reuse_weights = stays && out_top > 0;
@@ -275,15 +275,6 @@ class Splitter {
     return true;
   }
 
-  // The input rows that these output rows read.
-  Task rows_from(int32_t out_top, int32_t out_rows) const {
-    const int32_t first = out_top * conv_.stride_y - conv_.pad_top;
-    const int32_t last = first + (out_rows - 1) * conv_.stride_y + conv_.extent_y() - 1;
-    Task task{.top = std::clamp(first, 0, conv_.in.height - 1), .out_top = out_top, .out_rows = out_rows};
-    task.pad_top = std::max(0, task.top - first);
-    task.rows = std::clamp(last, task.top, conv_.in.height - 1) - task.top + 1;
-    return task;
-  }
   bool fits(const Task& task, int32_t lanes, int32_t usable) const {
     const int64_t packed_entries = g_.packed ? int64_t{g_.row_width} * task.rows : 0;
     return task.rows <= kRowsMax && packed_entries <= kEntriesMax &&
@@ -298,6 +289,15 @@ class Splitter {
 };
 
 }  // namespace
+
+Task rows_from(const Conv& conv, int32_t out_top, int32_t out_rows) {
+  const int32_t first = out_top * conv.stride_y - conv.pad_top;
+  const int32_t last = first + (out_rows - 1) * conv.stride_y + conv.extent_y() - 1;
+  Task task{.top = std::clamp(first, 0, conv.in.height - 1), .out_top = out_top, .out_rows = out_rows};
+  task.pad_top = std::max(0, task.top - first);
+  task.rows = std::clamp(last, task.top, conv.in.height - 1) - task.top + 1;
+  return task;
+}
 
 Result<Split> split(const hw::ChipRow& chip, const Conv& conv, const Geometry& g, const Tuning& tuning) {
   if (tuning.packing != nullptr) return tuning.packing->split(chip, conv, g, tuning);

@@ -55,6 +55,8 @@ struct Task {
   bool one_of_two = false;  // rows are halved, but each half runs alone on its core
   bool dummy = false;       // the empty program after such a half
 };
+// The input rows that these output rows read, and no more.
+Task rows_from(const Conv& conv, int32_t out_top, int32_t out_rows);
 struct Split {
   std::vector<Task> tasks;
   bool one_job = true;  // recorded: of all tasks
