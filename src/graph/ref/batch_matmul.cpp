@@ -45,21 +45,23 @@ MatmulPlan matmul_plan(const Context& c) {
           .batches = Broadcast(without_matrix(a), without_matrix(c.input(1).shape))};
 }
 
-KernelPtr float_matmul(const Context& c) {
-  return make_kernel(
-      [plan = matmul_plan(c), a = c.input_index(0), b = c.input_index(1), out = c.output_index()](Tensors t) {
-        plan.for_each([&](size_t a_first, size_t b_first, size_t out_first) {
-          for (size_t i = 0; i < plan.rows * plan.cols; ++i) {
-            const size_t r = i / plan.cols, n = i % plan.cols;
-            float sum = 0;
-            for (size_t k = 0; k < plan.depth; ++k) {
-              sum += load_element<float>(t[a], a_first + plan.a_at(r, k)) *
-                     load_element<float>(t[b], b_first + plan.b_at(k, n));
-            }
-            elements<float>(t[out])[out_first + i] = sum;
-          }
-        });
-      });
+// A loop for each sum, of which `finish` makes an element.
+template <typename T, typename Sum, typename Finish>
+KernelPtr plain_matmul(const Context& c, Finish finish) {
+  return make_kernel([=, plan = matmul_plan(c), a = c.input_index(0), b = c.input_index(1),
+                      out = c.output_index()](Tensors t) {
+    plan.for_each([&](size_t a_first, size_t b_first, size_t out_first) {
+      for (size_t i = 0; i < plan.rows * plan.cols; ++i) {
+        const size_t r = i / plan.cols, n = i % plan.cols;
+        Sum sum = 0;
+        for (size_t k = 0; k < plan.depth; ++k) {
+          sum +=
+              Sum{load_element<T>(t[a], a_first + plan.a_at(r, k))} * load_element<T>(t[b], b_first + plan.b_at(k, n));
+        }
+        elements<T>(t[out])[out_first + i] = finish(sum);
+      }
+    });
+  });
 }
 
 // int16 by int16, with 64-bit sums.
@@ -69,22 +71,10 @@ Result<KernelPtr> int16_matmul(const Context& c) {
   const auto by = quantize_multiplier(static_cast<double>(product) / static_cast<double>(c.output().quant.scale()));
   constexpr int kMaxShift = 14;
   if (by.shift > kMaxShift) return c.unsupported("output scale {} is too small", c.output().quant.scale());
-  return make_kernel(
-      [plan = matmul_plan(c), by, a = c.input_index(0), b = c.input_index(1), out = c.output_index()](Tensors t) {
-        plan.for_each([&](size_t a_first, size_t b_first, size_t out_first) {
-          for (size_t i = 0; i < plan.rows * plan.cols; ++i) {
-            const size_t r = i / plan.cols, n = i % plan.cols;
-            int64_t sum = 0;
-            for (size_t k = 0; k < plan.depth; ++k) {
-              sum += int64_t{load_element<int16_t>(t[a], a_first + plan.a_at(r, k))} *
-                     load_element<int16_t>(t[b], b_first + plan.b_at(k, n));
-            }
-            const int32_t scaled = multiply_wide_by_quantized_multiplier(sum, by);
-            elements<int16_t>(t[out])[out_first + i] =
-                static_cast<int16_t>(std::clamp<int32_t>(scaled, INT16_MIN, INT16_MAX));
-          }
-        });
-      });
+  return plain_matmul<int16_t, int64_t>(c, [by](int64_t sum) {
+    return static_cast<int16_t>(
+        std::clamp<int32_t>(multiply_wide_by_quantized_multiplier(sum, by), INT16_MIN, INT16_MAX));
+  });
 }
 
 struct QuantizedMatmul {
@@ -125,7 +115,7 @@ void QuantizedMatmul::run(const int8_t* from_a, const int8_t* from_b, int8_t* to
 Result<KernelPtr> prepare_batch_matmul(const Context& c) {
   const ir::DType type = c.input(0).dtype;
   if (c.input(1).dtype != type || c.output().dtype != type) return c.unsupported("operands of different types");
-  if (type == ir::DType::float32) return float_matmul(c);
+  if (type == ir::DType::float32) return plain_matmul<float, float>(c, [](float sum) { return sum; });
   if (type == ir::DType::int16) return int16_matmul(c);
   if (type != ir::DType::int8) return c.unsupported("type {}", ir::dtype_name(type));
   SK_TRY(c.need_quantized(2));
