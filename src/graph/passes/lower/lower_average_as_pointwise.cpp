@@ -1,7 +1,6 @@
-// An average over the channels of each pixel becomes a 1x1 convolution. So does an average over all pixels: channels
-// become pixels, the pixels of a channel become its channels, and one filter adds them. This is for images with so many
-// channels that a depthwise filter, written out for all channels, is too large.
-#include <cmath>
+// An average over the channels of each pixel as a convolution of 1x1, and so one over all pixels: channels become
+// pixels, and the pixels of each its channels, which one filter adds up. For images of so many channels that a filter
+// for each, written out for all of them, is too large.
 #include <utility>
 
 #include "graph/passes/lower/average.h"
@@ -13,14 +12,7 @@ bool is_global(const Average& average, const ir::Shape& from, const ir::Shape& t
   return from[0] == 1 && average.rows == from[1] && average.columns == from[2] && to.elems() == from[3];
 }
 
-// Chips support square images best.
-ir::Shape image_of(int32_t pixels, int32_t channels) {
-  const auto side = static_cast<int32_t>(std::lround(std::sqrt(static_cast<double>(pixels))));
-  if (int64_t{side} * side == pixels) return {1, side, side, channels};
-  return {1, pixels, 1, channels};
-}
-
-// A convolution with one filter, and the RESHAPEs of its operand and result, if needed.
+// A convolution of one filter, and what makes an image of its operand and what the op returns of its result.
 std::vector<ir::Op> sum_of_channels(Rewriter& rewriter, const Average& average, const Weights& weights) {
   const ir::Tensor from = rewriter.tensor(average.from), to = rewriter.tensor(average.to);
   const int32_t channels = average.columns;
@@ -66,8 +58,8 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
   const int32_t channels = from.shape[3];
   const auto pixels = static_cast<int32_t>(average->pixels());
   const ir::TensorId planes = rewriter.add_like(from, "/planes", {1, channels, from.shape[1], from.shape[2]});
-  const ir::TensorId image = rewriter.add_like(from, "/pixels", image_of(channels, pixels));
-  const ir::TensorId sums = rewriter.add_like(to, "/pixels", image_of(channels, 1));
+  const ir::TensorId image = rewriter.add_like(from, "/pixels", as_image(channels, pixels));
+  const ir::TensorId sums = rewriter.add_like(to, "/pixels", as_image(channels, 1));
   ir::Op transpose{.kind = ir::OpKind::transpose};
   transpose.inputs = {average->from, rewriter.add_ints(to.name + "/order", {0, 3, 1, 2})};
   transpose.outputs = {planes};
