@@ -15,16 +15,17 @@ using ir::TensorId;
 
 constexpr int64_t kElemsMax = 1 << 30;
 
-std::vector<int32_t> in_layout(std::vector<int32_t> dims, Layout layout) {
-  if (layout == Layout::channels_last && dims.size() >= 3) std::rotate(dims.begin() + 1, dims.begin() + 2, dims.end());
-  return dims;
-}
-
 int64_t product(std::span<const int32_t> dims) {
   return std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>());
 }
 
 }  // namespace
+
+std::vector<int32_t> in_layout(std::vector<int32_t> values, Layout layout) {
+  if (layout == Layout::channels_last && values.size() >= 3)
+    std::rotate(values.begin() + 1, values.begin() + 2, values.end());
+  return values;
+}
 
 const Operand* Lowering::input(size_t i) const {
   return i < unit_->inputs.size() && unit_->inputs[i].value != kNone ? &unit_->inputs[i] : nullptr;

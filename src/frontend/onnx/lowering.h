@@ -19,6 +19,8 @@ enum class Layout : uint8_t {
   channels_last,  // dimension 1 after all others
   rows,           // flattened images: the numbers of channels_last, in one dimension
 };
+// `values`, one for each of the host's dimensions, in the order of `layout`.
+std::vector<int32_t> in_layout(std::vector<int32_t> values, Layout layout);
 
 // A value that crosses the border of a part: [n][c][hw] for the host, [n][hw][c] for the graph.
 struct Edge {

@@ -18,13 +18,6 @@ std::vector<int32_t> narrowed(const std::vector<int64_t>& values) {
   return out;
 }
 
-// Reorders `values`, one for each of the host's dimensions, to `layout`.
-std::vector<int32_t> ordered(std::vector<int32_t> values, Layout layout) {
-  if (layout == Layout::channels_last && values.size() >= 3)
-    std::rotate(values.begin() + 1, values.begin() + 2, values.end());
-  return values;
-}
-
 Result<int> axis_of(int64_t axis, size_t rank) {
   const auto all = static_cast<int64_t>(rank);
   if (axis < -all || axis >= all)
@@ -149,10 +142,12 @@ Result<void> slice(Lowering& l) {
   if (std::ranges::all_of(step, [](int32_t one) { return one == 1; })) {
     std::vector<int32_t> size;
     for (size_t i = 0; i < dims.size(); ++i) size.push_back(end[i] - begin[i]);
-    l.emit(OpKind::slice, ir::NoAttrs{}, {from, l.ints(ordered(begin, layout)), l.ints(ordered(size, layout))}, same);
+    l.emit(OpKind::slice, ir::NoAttrs{}, {from, l.ints(in_layout(begin, layout)), l.ints(in_layout(size, layout))},
+           same);
   } else {
     l.emit(OpKind::strided_slice, ir::StridedSliceAttrs{},
-           {from, l.ints(ordered(begin, layout)), l.ints(ordered(end, layout)), l.ints(ordered(step, layout))}, same);
+           {from, l.ints(in_layout(begin, layout)), l.ints(in_layout(end, layout)), l.ints(in_layout(step, layout))},
+           same);
   }
   l.requantize(same, to);
   return {};
@@ -197,8 +192,8 @@ Result<void> pad(Lowering& l) {
   SK_TRY_ASSIGN(const Layout layout, layout_of_input(l));
   SK_TRY_ASSIGN(const TensorId from, l.read(0, layout));
   SK_TRY_ASSIGN(const TensorId to, l.write(0, layout));
-  before = ordered(std::move(before), layout);
-  after = ordered(std::move(after), layout);
+  before = in_layout(std::move(before), layout);
+  after = in_layout(std::move(after), layout);
   std::vector<int32_t> both;
   for (size_t i = 0; i < dims.size(); ++i) both.insert(both.end(), {before[i], after[i]});
   const TensorId margins = l.ints(both, {static_cast<int32_t>(dims.size()), 2});
