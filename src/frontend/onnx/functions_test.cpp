@@ -37,6 +37,7 @@ const Function kFunctions[] = {
                                            : 0.0; }},
     {"Sin", std::sin},
     {"Sqrt", std::sqrt},
+    {"Swish", [](double x) { return x / (1 + std::exp(-x)); }, 24},
     {"Tanh", std::tanh},
 };
 const Function kFunctionsOfBytes[] = {

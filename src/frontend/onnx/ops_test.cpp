@@ -1,0 +1,187 @@
+// Operations of ONNX files beside numbers worked out by hand; what is computed of constants when a file is read.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "frontend/onnx/testing/file.h"
+
+namespace skillet::onnx {
+namespace {
+
+constexpr int kBool = 9;
+
+struct OpRow {
+  const char* name;
+  Parts parts;
+  std::vector<float> want;
+  std::vector<float> in = {-1, 3, 2, -4, 5, 6};  // two rows of three
+};
+std::ostream& operator<<(std::ostream& out, const OpRow& row) { return out << row.name; }
+
+std::string floats(const std::string& name, const Dims& dims, std::initializer_list<float> values) {
+  return tensor(name, kFloat, dims, bytes_of(values));
+}
+
+// One node, and its constants.
+Parts one(const char* op, std::vector<std::string> inputs, std::vector<std::string> attributes = {},
+          std::vector<std::string> constants = {}, int64_t opset = 17) {
+  inputs.insert(inputs.begin(), "x");
+  return {.nodes = {node(op, inputs, {"y"}, attributes)}, .constants = std::move(constants), .opset = opset};
+}
+
+Parts of_image(Parts parts) {
+  parts.inputs = {value("x", {1, 2, 2, 2})};
+  return parts;
+}
+
+// Its indices as floats.
+Parts picked(const char* op, std::vector<std::string> attributes) {
+  return {.nodes = {node(op, {"x"}, {"i"}, attributes), node("Cast", {"i"}, {"y"}, {number("to", kFloat)})},
+          .constants = {}};
+}
+
+std::vector<OpRow> operations() {
+  const float a = std::sqrt(14.0F), b = std::sqrt(77.0F);
+  const std::string low = floats("low", {}, {-1}), high = floats("high", {}, {4});
+  const std::vector<float> image = {1, 3, 1, 3, 0, 0, 4, 4};
+  return {
+      {"reduce_l2", one("ReduceL2", {}, {ints("axes", {2})}), {a, b}},
+      {"reduce_l2_from_the_end", one("ReduceL2", {}, {ints("axes", {-1}), number("keepdims", 0)}), {a, b}},
+      {"reduce_l2_of_rows",
+       one("ReduceL2", {"axes"}, {}, {int64s("axes", {1})}, 18),
+       {std::sqrt(17.0F), std::sqrt(34.0F), std::sqrt(40.0F)}},
+      {"arg_max", picked("ArgMax", {number("axis", 2)}), {1, 2}},
+      {"arg_max_of_rows", picked("ArgMax", {number("axis", -2), number("keepdims", 0)}), {0, 1, 1}},
+      {"arg_min", picked("ArgMin", {number("axis", 1)}), {1, 0, 0}},
+      {"instance_norm",
+       of_image(one("InstanceNormalization", {"by", "plus"}, {real("epsilon", 0)},
+                    {floats("by", {2}, {2, 1}), floats("plus", {2}, {1, -1})})),
+       {-1, 3, -1, 3, -2, -2, 0, 0},
+       image},
+      {"batch_norm",
+       of_image(one("BatchNormalization", {"by", "plus", "mean", "square"}, {real("epsilon", 1)},
+                    {floats("by", {2}, {2, 3}), floats("plus", {2}, {1, 0}), floats("mean", {2}, {2, 1}),
+                     floats("square", {2}, {0, 8})})),
+       {-1, 3, -1, 3, -1, -1, 3, 3},
+       image},
+      {"clip", one("Clip", {"low", "high"}, {}, {low, high}), {-1, 3, 2, -1, 4, 4}},
+      {"clip_from_above", one("Clip", {"", "high"}, {}, {high}), {-1, 3, 2, -4, 4, 4}},
+      {"clip_as_relu6", one("Clip", {}, {real("min", 0), real("max", 6)}, {}, 6), {0, 3, 2, 0, 5, 6}},
+      {"where",
+       {.nodes = {node("Where", {"c", "x", "z"}, {"y"})},
+        .constants = {tensor("c", kBool, {3}, bytes_of<int8_t>({1, 0, 1})), floats("z", {}, {9})}},
+       {-1, 9, 2, -4, 9, 6}},
+      {"sum", one("Sum", {"x", "z"}, {}, {floats("z", {1, 2, 3}, {1, 2, 3, 4, 5, 6})}), {-1, 8, 7, -4, 15, 18}},
+      {"expand", one("Expand", {"s"}, {}, {int64s("s", {2, 1, 1})}), {-1, 3, 2, -4, 5, 6, -1, 3, 2, -4, 5, 6}},
+      {"global_max_pool", of_image(one("GlobalMaxPool", {})), {3, 4}, image},
+      {"pad", one("Pad", {"pads"}, {}, {int64s("pads", {0, 1, 0, 0, 0, 1})}), {0, 0, 0, 0, -1, 3, 2, 0, -4, 5, 6, 0}},
+  };
+}
+
+class Operation : public testing::TestWithParam<OpRow> {};
+
+// Also behind a node that reads the result, whose size the file does not say.
+TEST_P(Operation, ComputesWhatOnnxSays) {
+  Parts read = GetParam().parts;
+  for (const bool is_read : {false, true}) {
+    if (is_read) {
+      read.nodes.push_back(node("Identity", {"y"}, {"again"}));
+      read.outputs = {value("again", {})};
+    }
+    const std::vector<float> got = run(read, GetParam().in);
+    ASSERT_EQ(got.size(), GetParam().want.size());
+    for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], GetParam().want[i], 1e-5) << i;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Rows, Operation, testing::ValuesIn(operations()),
+                         [](const auto& row) { return row.param.name; });
+
+TEST(Operation, IsLeftWithASentence) {
+  struct Row {
+    Parts parts;
+    const char* sentence;
+  };
+  const Row left[] = {
+      {picked("ArgMax", {number("select_last_index", 1)}), "it picks the last index"},
+      {of_image(one("BatchNormalization", {"x", "x", "x", "x"})), "its input 1 is no constant"},
+      {one("InstanceNormalization", {"by", "by"}, {}, {floats("by", {3}, {1, 2, 3})}), "is not one number for each"},
+      {one("Swish", {}, {real("alpha", 2)}, {}, 24), "its alpha is not 1"},
+      {one("Clip", {"x"}), "its limits are no constants"},
+      {one("ReduceL2", {}, {number("noop_with_empty_axes", 1)}, {}, 18), "it is over no axis"},
+  };
+  for (const Row& row : left) {
+    std::vector<std::string> told;
+    ImportOptions options;
+    options.left = &told;
+    ASSERT_TRUE(import(file(row.parts), "m", options).ok()) << row.sentence;
+    ASSERT_FALSE(told.empty()) << row.sentence;
+    EXPECT_NE(told[0].find(row.sentence), std::string::npos) << told[0];
+  }
+}
+
+// Sizes of a Reshape to rows of two, as nodes compute them of constants.
+TEST(Constants, AreComputedAsOnnxSays) {
+  struct Row {
+    const char* op;
+    std::vector<std::string> constants;  // its inputs a, b and so on
+    int64_t to = 0;                      // type of a Cast before them
+  };
+  const auto wide = [](const char* name, std::initializer_list<int64_t> values) { return int64s(name, values); };
+  const auto real_pair = [](float first, float second) { return floats("a", {2}, {first, second}); };
+  const Row all[] = {
+      {"Sub", {wide("a", {4, 3}), wide("b", {1})}},
+      {"Mul", {wide("a", {1, 2}), wide("b", {3, 1})}},
+      {"Div", {wide("a", {7, 5}), wide("b", {2})}},
+      {"Min", {wide("a", {3, 5}), wide("b", {4, 2})}},
+      {"Max", {wide("a", {3, 1}), wide("b", {2, 2})}},
+      {"Slice", {wide("a", {9, 3, 9, 2}), wide("b", {1}), wide("c", {4}), wide("d", {0}), wide("e", {2})}},
+      {"Slice", {wide("a", {9, 3, 2}), wide("b", {-2}), wide("c", {INT64_MAX})}},
+      {"Neg", {wide("a", {-3, -2})}},
+      {"Floor", {real_pair(3.75F, 2.5F)}, kInt64},
+      {"Ceil", {real_pair(2.25F, 1.5F)}, kInt64},
+      {"Sqrt", {real_pair(9, 4)}, kInt64},
+      {"Round", {real_pair(2.75F, 2.5F)}, kInt64},
+  };
+  const std::vector<float> in = {1, 2, 3, 4, 5, 6};
+  for (const Row& row : all) {
+    std::vector<std::string> inputs;
+    for (size_t i = 0; i < row.constants.size(); ++i) inputs.push_back(std::string(1, static_cast<char>('a' + i)));
+    Parts parts{.nodes = {node(row.op, inputs, {"made"})}, .constants = row.constants, .inputs = {value("x", {6})}};
+    if (row.to != 0) parts.nodes.push_back(node("Cast", {"made"}, {"sizes"}, {number("to", row.to)}));
+    parts.nodes.push_back(node("Reshape", {"x", row.to == 0 ? "made" : "sizes"}, {"y"}));
+    const auto graph = import(file(parts), "m");
+    ASSERT_TRUE(graph.ok()) << row.op << ": " << graph.error().message;
+    EXPECT_EQ(graph->tensor(graph->outputs[0]).shape, (ir::Shape{3, 2})) << row.op;
+    EXPECT_EQ(run(parts, in), in) << row.op;
+  }
+}
+
+// Comparisons of constants, as numbers that are added.
+TEST(Constants, AreCompared) {
+  const std::pair<const char*, std::vector<float>> all[] = {
+      {"Equal", {0, 1, 0}}, {"Greater", {0, 0, 1}}, {"Less", {1, 0, 0}}};
+  for (const auto& [op, want] : all) {
+    const Parts parts{.nodes = {node(op, {"a", "b"}, {"is"}), node("Cast", {"is"}, {"n"}, {number("to", kFloat)}),
+                                node("Add", {"x", "n"}, {"y"})},
+                      .constants = {int64s("a", {1, 2, 3}), int64s("b", {2, 2, 2})},
+                      .inputs = {value("x", {3})}};
+    EXPECT_EQ(run(parts, std::vector<float>{0, 0, 0}), want) << op;
+  }
+}
+
+// A filter that is turned, and one that is quantized and dequantized, per column.
+TEST(Constants, AreTurnedAndQuantized) {
+  const Parts turned{.nodes = {node("Transpose", {"w"}, {"t"}), node("MatMul", {"x", "t"}, {"y"})},
+                     .constants = {floats("w", {2, 3}, {1, 2, 3, 0, 1, 0})}};
+  EXPECT_EQ(run(turned, std::vector<float>{1, 1, 1, 0, 2, 1}), (std::vector<float>{6, 1, 7, 2}));
+  const Parts quantized{
+      .nodes = {node("QuantizeLinear", {"w", "s", "z"}, {"q"}, {number("axis", 1)}),
+                node("DequantizeLinear", {"q", "s", "z"}, {"d"}, {number("axis", 1)}), node("Add", {"x", "d"}, {"y"})},
+      .constants = {floats("w", {1, 3}, {0.74F, 300, -5}), floats("s", {3}, {0.5F, 2, 4}),
+                    tensor("z", kInt8, {3}, bytes_of<int8_t>({0, 0, 1}))}};
+  EXPECT_EQ(run(quantized, std::vector<float>(6, 0)), (std::vector<float>{0.5F, 254, -4, 0.5F, 254, -4}));
+}
+
+}  // namespace
+}  // namespace skillet::onnx
