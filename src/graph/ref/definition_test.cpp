@@ -32,6 +32,10 @@ op 0 FLOOR_DIV in=[0 1] out=[2])",
 
 TEST(Definition, OfPicking) {
   for (const char* text : {
+           R"(tensor 0 "is" boolean 2x3 const=[0 1 0 1 0 1]
+tensor 1 "where" int64 3x2 const=[0 1 1 0 1 2]
+outputs 1
+op 0 WHERE in=[0] out=[1])",
            R"(tensor 0 "in" int32 2x3 const=[1 5 5 7 7 2]
 tensor 1 "axis" int32 scalar const=[1]
 tensor 2 "out" int64 2 const=[1 0]

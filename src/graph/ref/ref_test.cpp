@@ -309,7 +309,10 @@ TEST(Ref, UnaryOpsRoundAsTensorFlowLite) {
                       {ir::OpKind::relu, 0.5F, 0.25F, 70, 127},
                       {ir::OpKind::tanh, 0.5F, 0.0078125F, 127, 127},
                       {ir::OpKind::tanh, 0.5F, 0.0078125F, -127, -128},
-                      {ir::OpKind::logistic, 0.5F, 0.00390625F, 0, 127}};
+                      {ir::OpKind::logistic, 0.5F, 0.00390625F, 0, 127},
+                      {ir::OpKind::sqrt, 0.25F, 0.5F, 64, 8},
+                      {ir::OpKind::sqrt, 1.0F, 1.0F, 8, 2},  // cut off
+                      {ir::OpKind::sqrt, 1.0F, 1.0F, -5, 0}};
   for (const Row& row : rows) {
     auto interpreter = Interpreter::create(one_op(row.kind, ir::NoAttrs{}, {tensor(DType::int8, {1}, row.in_scale, 0)},
                                                   tensor(DType::int8, {1}, row.out_scale, 0)));
