@@ -69,8 +69,8 @@ Result<Placed> Placed::create(const npu::Program& program, uint64_t first, uint6
       Bytes bytes(one.contents.begin(), one.contents.end());
       for (const npu::Relocation& r : one.relocations) {
         if (r.at_byte > end - std::min<uint64_t>(end, r.bytes()))
-          return error(ErrorCode::malformed, "buffer '{}': an address at byte {}, {} bytes of contents", one.name,
-                       r.at_byte, one.contents.size());
+          return error(ErrorCode::malformed, "buffer '{}': address at byte {} is outside its {} bytes of contents",
+                       one.name, r.at_byte, one.contents.size());
       }
       bytes.resize(end);
       for (const npu::Relocation& r : one.relocations)
@@ -85,7 +85,7 @@ Result<Placed> Placed::create(const npu::Program& program, uint64_t first, uint6
 // Returns the words and their place, for every kind of kernel driver.
 Result<capture::Commands> Placed::commands_of(const npu::ByteRange& range) const {
   const capture::BufferSnapshot& buffer = submission_.buffers[range.buffer];
-  if (range.size_bytes % 4 != 0) return error(ErrorCode::unsupported, "its commands are no words");
+  if (range.size_bytes % 4 != 0) return error(ErrorCode::unsupported, "its commands are not whole words");
   capture::Commands out{.words = std::vector<uint32_t>(range.size_bytes / 4),
                         .address = buffer.address + range.offset_bytes,
                         .size_bytes = range.size_bytes};
@@ -118,35 +118,34 @@ Result<void> check_commands(const AnnotatedField& field, const npu::BufferPlace&
   constexpr uint64_t kFetchBytes = 16;
   const uint64_t listed = placed.commands_at(at.buffer->handle, at.offset);
   if (listed != 0 && field.reach->after <= align_up(listed, kFetchBytes)) return {};
-  return bad(fmt::format("{} bytes of commands, where the jobs have a list of {}", field.reach->after, listed));
+  return bad(fmt::format("{} bytes of commands, but the jobs list {} there", field.reach->after, listed));
 }
 
 // Compares a field of a job with its buffers in two places.
 Result<void> check_field(const AnnotatedField& a, const AnnotatedField& b, const Placed& placed_a,
                          const Placed& placed_b) {
-  if (a.name != b.name || a.row != b.row || a.kind != b.kind) return bad("what it means depends on where buffers are");
+  if (a.name != b.name || a.row != b.row || a.kind != b.kind) return bad("its meaning changes with buffer addresses");
   if (a.unknown) return bad(fmt::format("{} has no known meaning", a.value));
   if (a.kind == npu::FieldKind::value) {
-    if (a.raw != b.raw) return bad("a relocation where no address is");
+    if (a.raw != b.raw) return bad("a relocation, but the field holds no address");
     return {};
   }
   if (a.unused && a.address == 0 && b.address == 0) return {};
   const auto at_a = npu::find_place(placed_a.submission(), a.address);
   const auto at_b = npu::find_place(placed_b.submission(), b.address);
   if (!at_a || !at_b || at_a->buffer->handle != at_b->buffer->handle || at_a->offset != at_b->offset)
-    return bad(fmt::format("address 0x{:x} is not that of a buffer of the program", a.address));
+    return bad(fmt::format("address 0x{:x} is in no buffer of the program", a.address));
   if (!at_a->buffer->listed) return bad("it points to a buffer that the job does not list");
   // Constants may be shared with other programs, and no code waits for a job that is not listed as writing.
   if (a.output && !placed_a.is_written(at_a->buffer->handle))
-    return bad("it points to a buffer that the job does not say it writes");
+    return bad("it points to a buffer that the job does not list as written");
   if (a.kind == npu::FieldKind::constant && !placed_a.is_constant(at_a->buffer->handle))
     return bad("it points to a buffer that is not constant");
-  if (!a.reach) return bad("how many bytes it touches there is not known");
+  if (!a.reach) return bad("the number of bytes accessed there is unknown");
   if (a.reach->after > at_a->room_bytes)
-    return bad(
-        fmt::format("the {} bytes from there on are more than the buffer's {}", a.reach->after, at_a->room_bytes));
+    return bad(fmt::format("the {} bytes from there on exceed the buffer's {}", a.reach->after, at_a->room_bytes));
   if (a.reach->before > at_a->offset)
-    return bad(fmt::format("the {} bytes before it are more than the buffer's {}", a.reach->before, at_a->offset));
+    return bad(fmt::format("the {} bytes before it exceed the buffer's {}", a.reach->before, at_a->offset));
   if (a.kind == npu::FieldKind::commands && placed_a.holds_commands(at_a->buffer->handle))
     return check_commands(a, *at_a, placed_a);
   return {};
@@ -154,7 +153,7 @@ Result<void> check_field(const AnnotatedField& a, const AnnotatedField& b, const
 
 Result<void> check_fields(const npu::Annotated& in_a, const npu::Annotated& in_b, const Placed& a, const Placed& b) {
   if (in_a.fields.size() != in_b.fields.size() || in_a.values != in_b.values)
-    return bad("what it does depends on where buffers are");
+    return bad("its effect changes with buffer addresses");
   for (size_t i = 0; i < in_a.fields.size(); ++i) {
     if (auto checked = check_field(in_a.fields[i], in_b.fields[i], a, b); !checked.ok())
       return std::move(checked).error().with_context(in_a.fields[i].path);

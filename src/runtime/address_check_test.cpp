@@ -105,7 +105,7 @@ TEST(AddressCheck, TakesEachModelOnEachChipByEachTuning) {
             if (!part.program) continue;
             const std::string text = message(check_addresses(*driver, chip, *part.program));
             const bool copied = tuning == npu::Tuning::recorded && chip.name == "rk3588" &&
-                                text.find("bytes from there on are more") != std::string::npos;
+                                text.find("bytes from there on exceed") != std::string::npos;
             EXPECT_TRUE(text.empty() || copied)
                 << chip.name << " " << path << " " << npu::tuning_name(tuning) << ": " << text;
             (text.empty() ? taken : recorded_faults) += 1;
@@ -369,7 +369,7 @@ TEST(AddressCheck, RefusesToWriteWhatIsOnlyRead) {
         bad.jobs[i].witness = {};
         for (npu::BufferUse& use : bad.jobs[i].uses) use.write = false;
         const std::string text = message(check_addresses(*compiled.driver, compiled.chip, bad));
-        EXPECT_NE(text.find("does not say it writes"), std::string::npos) << c.chip << " " << c.model << ": " << text;
+        EXPECT_NE(text.find("does not list as written"), std::string::npos) << c.chip << " " << c.model << ": " << text;
         ++tried;
       }
     }
@@ -416,7 +416,7 @@ TEST(AddressCheck, RefusesWeightsThatLeaveTheirBuffer) {
               Bytes(bytes.begin(),
                     bytes.begin() + static_cast<ptrdiff_t>(std::min<uint64_t>(bytes.size(), target.size_bytes)));
           const std::string text = message(check_addresses(*compiled.driver, compiled.chip, bad));
-          refused += text.find("bytes from there on are more") != std::string::npos ? 1 : 0;
+          refused += text.find("bytes from there on exceed") != std::string::npos ? 1 : 0;
         }
       }
     }

@@ -104,7 +104,7 @@ void report_fallback(const Target& target, const SessionOptions& options, size_t
   const auto path = claim_name(expand_home(folder), number);
   const Result<void> written = path.ok() ? write_file(*path, report.pack()) : Result<void>(path.error());
   if (written.ok()) {
-    log::warning("a report of it is in {}", *path);
+    log::warning("a report was written to {}", *path);
   } else {
     log::warning("SKILLET_BUG_DIR: {}", written.error().message);
   }

@@ -98,7 +98,7 @@ Result<Header> begin_header(std::span<const uint8_t> start, uint64_t size_bytes)
 Result<Header> read_header(std::span<const uint8_t> bytes) {
   SK_TRY_ASSIGN(const Header header, begin_header(bytes, bytes.size()));
   if (header.checksum != checksum_of(header, bytes.subspan(sizeof header)))
-    return error(ErrorCode::malformed, "it is damaged: its checksum is another");
+    return error(ErrorCode::malformed, "it is damaged: its checksum does not match");
   return header;
 }
 
@@ -213,7 +213,7 @@ Result<CompiledModel> read_runnable(const SharedBytes& bytes) {
   SK_TRY_ASSIGN(CompiledModel made, read_compiled(bytes));
   if (made.graph.ops.empty())
     return error(ErrorCode::unsupported,
-                 "it has programs without their model, as the cache keeps them; skillet compile -o writes both");
+                 "it has programs without their model, as in the cache; skillet compile -o writes both");
   return made;
 }
 
@@ -240,7 +240,7 @@ Result<void> check_compiled_start(std::span<const uint8_t> start, uint64_t size_
   if (start.size() < sizeof header + sizeof row || header.programs == 0)
     return error(ErrorCode::malformed, "it has no program");
   std::memcpy(&row, &start[sizeof header], sizeof row);
-  if (row.key != name_of(key)) return error(ErrorCode::malformed, "its program is another one");
+  if (row.key != name_of(key)) return error(ErrorCode::malformed, "its program has another key");
   return {};
 }
 

@@ -157,20 +157,18 @@ TEST(CompiledModel, SaysWhichOptionDiffers) {
   EXPECT_EQ(unused(*read, {.cores = 1}), "") << "another option, the same program";
   SessionOptions tuned{.cores = 2};
   tuned.compile.tuning = npu::Tuning::tuned;
-  EXPECT_EQ(
-      unused(*read, tuned),
-      "1 of 1 program is not used, and compiled again: it was compiled with cores=auto, not 2; tuning=proven, not "
-      "tuned");
+  EXPECT_EQ(unused(*read, tuned),
+            "1 of 1 program is not used but compiled again: it was compiled with cores=auto, not 2; tuning=proven, not "
+            "tuned");
   SessionOptions switches;
   switches.compile.switches = {"a", "b"};
   EXPECT_EQ(unused(*read, switches),
-            "1 of 1 program is not used, and compiled again: it was compiled with switches=none, not a+b");
+            "1 of 1 program is not used but compiled again: it was compiled with switches=none, not a+b");
   CompiledModel other = *read;
   other.programs[0].key[0] ^= 1;
-  EXPECT_EQ(
-      unused(other, {}),
-      "1 of 1 program is not used, and compiled again: what is known of this device (docs/trust.md), or its number "
-      "of cores, is other");
+  EXPECT_EQ(unused(other, {}),
+            "1 of 1 program is not used but compiled again: this device has other trust entries (docs/trust.md) or "
+            "another number of cores");
   saved.target.chip.name = "toy2";
   EXPECT_EQ(unused(*read, tuned), "") << "say_what_differs() has said it";
 }

@@ -277,7 +277,7 @@ std::vector<sim::ParameterValue> measured_parameters(const npu::Chip& chip, cons
   std::erase_if(values, [&](const sim::ParameterValue& one) {
     const auto timer = sim::create_timer(chip.name, sim::Jobs::open, {&one, 1});
     if (!timer.ok())
-      trust->warn_once(fmt::format("{}: what was measured of it is left out: {} (skillet trust --forget {})", chip.name,
+      trust->warn_once(fmt::format("{}: its measured cost is ignored: {} (skillet trust --forget {})", chip.name,
                                    timer.error().message, one.name));
     return !timer.ok();
   });

@@ -118,7 +118,7 @@ Result<NamedCore> find_chip(const std::string& name, std::string_view prefix, Si
   auto simulated = simulate(chip_name, read.quirks);
   if (!simulated.ok() && simulated.error().code != ErrorCode::unsupported) return std::move(simulated).error();
   if (!simulated.ok())
-    return error(ErrorCode::unsupported, "cannot be simulated (skillet devices --all says what is missing)");
+    return error(ErrorCode::unsupported, "cannot be simulated (skillet devices --all names what is missing)");
   return NamedCore{name, std::move(chip), driver, simulated->core, simulated->calls, true};
 }
 
@@ -146,7 +146,7 @@ Result<FoundNpu> identify_core(const kernels::Core& core) {
 Error no_npu(const NpuSearch& search) {
   if (search.rejected.empty())
     return error(ErrorCode::io, "no NPU here: there is no {} (see skillet doctor)", kernels::searched_nodes());
-  return error(ErrorCode::io, "no NPU here: {} (skillet doctor says what is missing)", search.rejected);
+  return error(ErrorCode::io, "no NPU here: {} (skillet doctor names what is missing)", search.rejected);
 }
 
 Result<NamedCore> find_found(const NpuSearch& search, const std::string& name) {
@@ -201,22 +201,21 @@ Result<NamedCore> find_core_with(Simulate simulate, const std::string& name) {
   if (name == "npu" || is_device_name(name)) return find_found(find_npus(), name);
   if (name == "cpu" || name == "auto")
     return error(ErrorCode::invalid_argument,
-                 "device '{}' is no NPU: npu, /dev/..., etnaviv0, sim:CHIP or null:CHIP is needed here", name);
+                 "device '{}' is not an NPU: use npu, /dev/..., etnaviv0, sim:CHIP or null:CHIP", name);
   const std::string meant = meant_device(name);
   if (!meant.empty()) return error(ErrorCode::invalid_argument, "no device '{}'{}", name, meant);
   return error(ErrorCode::invalid_argument,
-               "device '{}' is none of auto, npu, cpu, /dev/..., etnaviv0, sim:CHIP, null:CHIP", name);
+               "device '{}' is not one of auto, npu, cpu, /dev/..., etnaviv0, sim:CHIP, null:CHIP", name);
 }
 
 }  // namespace
 
 Result<void> DeviceContext::check_process() const {
   if (process.is_here()) return {};
-  return error(
-      ErrorCode::invalid_argument,
-      "{}: the device was opened before a fork(), by a parent of this process, which alone can use it: open the "
-      "device and load the model in this process",
-      device == nullptr ? chip : device->info().node);
+  return error(ErrorCode::invalid_argument,
+               "{}: the device was opened by a parent process before fork(), and only that process can use it: open "
+               "the device and load the model in this process",
+               device == nullptr ? chip : device->info().node);
 }
 
 Result<void> check_process(const Target& target) {
@@ -236,7 +235,7 @@ NpuSearch identify(const std::vector<kernels::NodeReport>& nodes) {
       add_reason(search.rejected, node.error->message);
     } else if (node.cores.empty()) {
       add_reason(search.rejected,
-                 fmt::format("{}: kernel driver '{}', no core of an NPU", node.node, node.kernel_driver));
+                 fmt::format("{}: kernel driver '{}' has no NPU core here", node.node, node.kernel_driver));
     }
     for (const kernels::Core& core : node.cores) {
       auto npu = identify_core(core);

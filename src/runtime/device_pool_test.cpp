@@ -130,7 +130,7 @@ TEST(Identify, SaysWhyANodeHasNone) {
   EXPECT_TRUE(search.npus.empty());
   EXPECT_TRUE(search.blocked);
   EXPECT_TRUE(search.rejected.starts_with(
-      "/dev/dri/renderD128: kernel driver 'panfrost', no core of an NPU; no permission; core 4: "))
+      "/dev/dri/renderD128: kernel driver 'panfrost' has no NPU core here; no permission; core 4: "))
       << search.rejected;
   EXPECT_FALSE(identify({{"/dev/dri/renderD128", "panfrost", {}, {}}}).blocked);
   EXPECT_EQ(identify({}).rejected, "");

@@ -39,7 +39,7 @@ Result<void> check_bindings(const npu::Program& program, const ir::Graph& graph)
                         const std::vector<ir::TensorId>& wanted) -> Result<void> {
     for (const npu::TensorBinding& one : list) {
       if (std::ranges::find(wanted, one.tensor) == wanted.end())
-        return error(ErrorCode::malformed, "program binds {}, which is no input or output of the graph",
+        return error(ErrorCode::malformed, "program binds {}, which is neither an input nor an output of the graph",
                      ir::describe_tensor(graph, one.tensor));
     }
     for (const ir::TensorId id : wanted) {
@@ -310,12 +310,12 @@ Result<void> LoadedProgram::finish(const HostBytes& bytes_of) {
     forget_all();
     if (!written.ok()) return written.error();
     if (is_last) break;
-    log::warning("{}: a job{} left its output untouched, as after a reset; running it once more", device().info().node,
+    log::warning("{}: a job{} did not write its output, as after a reset; running it again", device().info().node,
                  untouched_jobs());
     SK_TRY(restart(bytes_of));
   }
   const std::string_view advice = kernels::notes_of(device().info()).lost_jobs;
-  return error(ErrorCode::fault, "{}: the job{} left its output untouched: the NPU hung and was reset (see dmesg){}{}",
+  return error(ErrorCode::fault, "{}: the job{} did not write its output: the NPU hung and was reset (see dmesg){}{}",
                device().info().node, untouched_jobs(), advice.empty() ? "" : "; ", advice);
 }
 
@@ -382,8 +382,8 @@ bool LoadedProgram::has(ir::TensorId tensor) const { return find(tensor) != null
 
 Result<void> LoadedProgram::read(ir::TensorId tensor, std::span<uint8_t> bytes) {
   const Binding* binding = find(tensor);
-  if (binding == nullptr) return error(ErrorCode::unsupported, "the program keeps no bytes of tensor {}", tensor);
-  if (!has_results_) return error(ErrorCode::device, "tensor {}: the last run has failed", tensor);
+  if (binding == nullptr) return error(ErrorCode::unsupported, "the program does not keep tensor {}", tensor);
+  if (!has_results_) return error(ErrorCode::device, "tensor {}: the last run failed", tensor);
   if (bytes.size() != binding->shape.bytes())
     return error(ErrorCode::invalid_argument, "{} bytes for a tensor of {}", bytes.size(), binding->shape.bytes());
   const npu::BufferId id = binding->buffer;

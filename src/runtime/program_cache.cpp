@@ -167,9 +167,9 @@ std::string what_is_unused(const CompiledModel& model, const ProgramStore& progr
   if (!model.is_of_this_build || programs.taken() >= all) return "";
   const size_t unused = all - programs.taken();
   const std::string differs = print_difference(model.options, deciding_options(options));
-  return fmt::format("{} of {} {} not used, and compiled again: {}", unused, counted(all, "program"),
+  return fmt::format("{} of {} {} not used but compiled again: {}", unused, counted(all, "program"),
                      unused == 1 ? "is" : "are",
-                     differs.empty() ? "what is known of this device (docs/trust.md), or its number of cores, is other"
+                     differs.empty() ? "this device has other trust entries (docs/trust.md) or another number of cores"
                                      : "it was compiled with " + differs);
 }
 
@@ -247,7 +247,7 @@ Result<npu::Program> CachingDriver::from_folder(const npu::Chip& chip, const ir:
   SK_TRY_ASSIGN(npu::Program program, inner().compile(chip, graph, options));
   // load() would refuse such a program. The tuning `recorded` copies a recorded driver's faults.
   if (auto checked = check_addresses(inner(), chip, program); !checked.ok()) {
-    log::debug("cache: not kept: {}", checked.error().message);
+    log::debug("cache: program not stored: {}", checked.error().message);
     return program;
   }
   std::error_code failure;

@@ -76,7 +76,7 @@ Result<void> check_steps(const ProofReport& report) {
     const std::string where = fmt::format("steps[{}].name", i);
     for (size_t j = 0; j < i; ++j)
       if (report.steps[j].kind == step.kind && report.steps[j].name == step.name)
-        return compile::wrong_field(where, "is that of another step");
+        return compile::wrong_field(where, "is used by another step");
     const auto& rows = family->assumptions(*chip);
     if (step.kind == ProofKind::assumption && std::ranges::find(rows, step.name, &npu::Assumption::name) == rows.end())
       return compile::wrong_field(where, fmt::format("must be an assumption about {}", chip->name));
@@ -89,7 +89,7 @@ constexpr size_t kStepsMax = 512;
 Result<ProofReport> parse(std::string_view text) {
   SK_TRY_ASSIGN(const Json json, compile::parse_strictly(text));
   if (json.is_object() && json.contains("skillet_trust"))
-    return error(ErrorCode::malformed, "it is what a device was seen to compute: skillet trust --import shows that");
+    return error(ErrorCode::malformed, "it is a trust file, not a report: use skillet trust --import");
   SK_TRY_ASSIGN(const Json* const version, compile::member(json, "", "skillet_prove"));
   if (!version->is_number_integer() || *version != kVersion)
     return compile::wrong_field("skillet_prove",

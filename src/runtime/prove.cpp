@@ -76,7 +76,7 @@ bool has_ended_any(const ProofReport& report) {
     return step.outcome == ProofOutcome::right || step.outcome == ProofOutcome::wrong;
   });
 }
-constexpr std::string_view kNoneEnded = "no job ended: nothing is known of what hung";
+constexpr std::string_view kNoneEnded = "no job ended, so the cause of the hang is unknown";
 
 // The ending of a report whose steps were all run, except those left out.
 std::string end_of_all(const ProofReport& report) {
@@ -160,7 +160,7 @@ class Prover {
       if (step.outcome != ProofOutcome::begun) continue;
       const bool is_first = std::exchange(report_.fact(kStoppedAt), step.name) != step.name;
       step.outcome = is_same_start && is_first ? ProofOutcome::failed : ProofOutcome::hangs;
-      step.what = "it was begun and did not end: the machine or this program stopped";
+      step.what = "it started and did not end: the machine or this program stopped";
     }
     report_.fact(kBoot) = options_.boot;
     std::erase_if(report_.steps, [&](const ProofStep& step) {
@@ -229,7 +229,7 @@ class Prover {
     add_outputs(trial, step);
     if (is_refuted(step.outcome) && is_down(trial, row)) {
       step.outcome = ProofOutcome::failed;
-      report_.ended = "the device fails at other jobs too now: " + step.what;
+      report_.ended = "the device now fails other jobs too: " + step.what;
     }
     const bool stopped = step.outcome == ProofOutcome::hangs || step.outcome == ProofOutcome::failed;
     put(std::move(step));
@@ -280,10 +280,10 @@ class Prover {
         is_asked |= one == row;
         const ProofStep* const before = report_.find(ProofKind::assumption, one->name);
         if (one != row && before != nullptr && is_open(before->outcome))
-          return fmt::format("it stands on {}, which was not tried", one->name);
+          return fmt::format("it depends on {}, which was not tried", one->name);
       }
     }
-    return is_asked && may_hang(chip_.name, *row) ? "a chip on which it does not hold may hang" : "";
+    return is_asked && may_hang(chip_.name, *row) ? "a chip that differs here may hang" : "";
   }
 
   static constexpr size_t kWhatMax = 1000;
@@ -300,7 +300,7 @@ class Prover {
 
 Result<void> check_made_here(const ProofReport& report, const DeviceIdentity& here) {
   if (without_serial(report.device) != without_serial(here))
-    return error(ErrorCode::invalid_argument, "device: the report is of {}; this one is {}", report.device.text(),
+    return error(ErrorCode::invalid_argument, "device: the report is for {}; this one is {}", report.device.text(),
                  without_serial(here).text());
   if (report.build != compile::build_id())
     return error(ErrorCode::invalid_argument, "build: the report was made by another build of Skillet");

@@ -76,7 +76,8 @@ Result<void> Session::prepare(compile::Compiled compiled) {
   }
   const auto unproven = std::ranges::count_if(report_.ops, &compile::OpPlace::unproven);
   if (unproven != 0 && options_.compile.unproven == npu::Unproven::take && target_.trust != nullptr)
-    log::info("{}: {} ops were never seen on silicon; unproven=verify compares them first", target_.name, unproven);
+    log::info("{}: {} ops were never seen on silicon; unproven=verify compares them with the CPU first", target_.name,
+              unproven);
   if (VerifyAgain::can(target_, options_)) again_ = std::make_unique<VerifyAgain>(target_, options_);
   take_devices(compiled.parts);
   for (const auto& context : contexts_) {
@@ -212,7 +213,7 @@ Result<void> Session::fall_back(size_t index, const Error& cause) {
   auto kernels = prepare_cpu(part);
   if (!kernels.ok()) {
     part.broken =
-        error(cause.code, "{}: {}; the CPU cannot run it instead: {}", where, cause.message, kernels.error().message);
+        error(cause.code, "{}: {}; the CPU cannot run it either: {}", where, cause.message, kernels.error().message);
     return *part.broken;
   }
   log::warning("{} runs on the CPU: {}", where, cause.message);
@@ -326,7 +327,7 @@ Result<void> Session::has_results() const {
   switch (results_) {
     case Results::none: return error(ErrorCode::invalid_argument, "nothing has run yet");
     case Results::failed: return error(ErrorCode::invalid_argument, "the last run failed");
-    case Results::with_caller: return error(ErrorCode::invalid_argument, "the last run was on memory of the caller");
+    case Results::with_caller: return error(ErrorCode::invalid_argument, "the last run used the caller's memory");
     case Results::here: break;
   }
   return {};

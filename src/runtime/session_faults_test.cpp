@@ -52,7 +52,7 @@ TEST_P(DeviceFails, AtAnyJob) {
       } else {
         EXPECT_EQ(texts[run], texts[failing_run]) << "run " << run;
         EXPECT_NE(texts[run].find("the toy broke"), std::string::npos) << texts[run];
-        EXPECT_NE(texts[run].find("; the CPU cannot run it instead: "), std::string::npos) << texts[run];
+        EXPECT_NE(texts[run].find("; the CPU cannot run it either: "), std::string::npos) << texts[run];
         EXPECT_NE(texts[run].find("without quantization"), std::string::npos) << texts[run];
       }
     }
@@ -117,7 +117,7 @@ TEST_F(ToySession, OnlyRunsThatSucceededHaveResults) {
   const std::span<const uint8_t> in[] = {inputs.x, inputs.y};
   const std::span<uint8_t> out[] = {outputs[0], outputs[1]};
   ASSERT_TRUE(session->run_on(in, out).ok());
-  EXPECT_EQ(why_unreadable(*session), "the last run was on memory of the caller");
+  EXPECT_EQ(why_unreadable(*session), "the last run used the caller's memory");
   state_.jobs_to_fault = 0;
   EXPECT_FALSE(session->run_on(in, out).ok());
   EXPECT_EQ(why_unreadable(*session), "the last run failed");
@@ -310,7 +310,7 @@ TEST_F(ToySession, WhatWasLostRunsOnceMore) {
       for (uint8_t& byte : wanted) byte = std::max<uint8_t>(byte, 100);
       EXPECT_EQ((*ran)[0], wanted);
     } else {
-      EXPECT_NE(ran.error().message.find("left its output untouched: the NPU hung"), std::string::npos)
+      EXPECT_NE(ran.error().message.find("did not write its output: the NPU hung"), std::string::npos)
           << ran.error().message;
     }
     EXPECT_EQ(counts.lost, 0);

@@ -104,57 +104,50 @@ bool timeout(std::string_view text, SessionOptions& options) {
 // An old name precedes the new one: options are set in this order, so the new one wins.
 constexpr std::array kRows = {
     SessionKey{"tuning", tuning,
-               "proven: only jobs as a driver makes them that works on silicon; tuned: our own choices (proven)",
+               "proven: only jobs as made by a driver that works on silicon; tuned: our own choices too (proven)",
                "proven or tuned"},
     SessionKey{"switches", switches, "single tuning switches to turn on, joined by + (none)",
                "names of switches, joined by +"},
     SessionKey{"allow_unproven", allow_unproven, "old: 1 is unproven=take, 0 is unproven=refuse", "1 or 0"},
-    SessionKey{
-        "unproven", unproven,
-        "operations that no known driver ever ran on silicon: refuse: the CPU runs them; verify: the NPU does, once "
-        "it was compared with the CPU on this device; take: the NPU does, unseen (verify)",
-        "refuse, verify or take"},
-    SessionKey{
-        "verify_every", verify_every,
-        "every so many runs what the NPU computed is compared with the CPU, on these inputs; what is wrong goes to "
-        "the CPU, and later sessions know; 0: never (0)",
-        "a number of runs, 0 for never"},
-    SessionKey{
-        "per_channel", per_channel,
-        "weights with more scales than the chip takes: exact: each layer within 1 of its own result, or on the CPU; "
-        "approximate: channels share scales (exact)",
-        "exact or approximate"},
+    SessionKey{"unproven", unproven,
+               "operations that no known driver ever ran on silicon: refuse: the CPU runs them; verify: the NPU runs "
+               "them after a comparison with the CPU on this device; take: the NPU runs them unchecked (verify)",
+               "refuse, verify or take"},
+    SessionKey{"verify_every", verify_every,
+               "compare the NPU's results with the CPU's after every N runs, on the same inputs; wrong operations move "
+               "to the CPU, in later sessions too; 0: never (0)",
+               "a number of runs, 0 for never"},
+    SessionKey{"per_channel", per_channel,
+               "weights with more scales than the chip takes: exact: each layer within 1 of its exact result, or on "
+               "the CPU; approximate: channels share scales (exact)",
+               "exact or approximate"},
     SessionKey{"tuning_file", tuning_file,
-               "what `skillet tune` found for this model, chip and build, which stands for tuned; empty: none (empty)",
+               "tuning file of `skillet tune` for this model, chip and build; implies tuned; empty: none (empty)",
                "a file"},
-    SessionKey{
-        "trace", trace,
-        "file for a trace of what this process does when, for https://ui.perfetto.dev and `skillet trace`; %p in "
-        "it is the number of the process; empty: none (empty)",
-        "a file"},
+    SessionKey{"trace", trace,
+               "file for a trace of this process, for https://ui.perfetto.dev and `skillet trace`; %p in it is the "
+               "process id; empty: none (empty)",
+               "a file"},
     SessionKey{"cache_dir", cache_dir, "folder for compiled programs; empty: none (empty)", "a folder"},
-    SessionKey{
-        "cores", cores,
-        "how many cores of an NPU with several may share one inference; auto: where that is predicted to pay (auto)",
-        "auto or a number of cores"},
+    SessionKey{"cores", cores,
+               "how many NPU cores may share one inference; auto: as many as are predicted to be faster (auto)",
+               "auto or a number of cores"},
     SessionKey{"fallback", fallback, "0: an error instead of running an NPU part on the CPU when the NPU fails (1)",
                "1 or 0"},
     SessionKey{"partition", partition,
-               "which parts go to the NPU. all: those that the chip takes; predicted: of these, those that are "
-               "predicted to be "
-               "faster there, copies included; work: those that min_macs_per_byte leaves (predicted; work where "
+               "which parts go to the NPU. all: those that the chip takes; predicted: of these, those predicted to be "
+               "faster there, copies included; work: those with enough work for min_macs_per_byte (predicted; work if "
                "min_macs_per_byte is given)",
                "all, predicted or work"},
-    SessionKey{
-        "min_macs_per_byte", min_macs,
-        "of partition=work: leave parts to the CPU that do fewer multiply-accumulates for each byte that enters or "
-        "leaves; also of predicted, on chips that are not timed (4)",
-        "a number"},
+    SessionKey{"min_macs_per_byte", min_macs,
+               "for partition=work: parts with fewer multiply-accumulates per byte that enters or leaves stay on the "
+               "CPU; also for predicted, on chips without a timing model (4)",
+               "a number"},
     SessionKey{"host_threads", host_threads,
-               "of partition=predicted: how many large cores of the CPU compute what is left to it; auto: all (1)",
+               "for partition=predicted: how many large CPU cores compute the parts on the CPU; auto: all (1)",
                "auto or a number of cores"},
     SessionKey{"timeout_ms", timeout,
-               "milliseconds, 1 or more, that one run of one part may take on the device (10000)",
+               "timeout in milliseconds, 1 or more, for one run of one part on the device (10000)",
                "a number of milliseconds, 1 or more"},
 };
 
@@ -175,7 +168,7 @@ Result<void> set_option(SessionOptions& options, std::string_view key, std::stri
     return error(ErrorCode::invalid_argument, "there is no option '{}'{}", printable(key), did_you_mean(key, keys));
   }
   if (row->set(value, options)) return {};
-  return error(ErrorCode::invalid_argument, "option {}: '{}' is not a value for it; {}", key, printable(value),
+  return error(ErrorCode::invalid_argument, "option {}: '{}' is not a valid value; {}", key, printable(value),
                row->help);
 }
 

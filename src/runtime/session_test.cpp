@@ -279,7 +279,7 @@ TEST_F(ToySession, RefusesProgramsThatDoNotBindEachInputAndOutput) {
   EXPECT_EQ(refusal([](npu::Program& p) { p.inputs.clear(); }), "program does not bind tensor 0 'x' uint8 1x3x2x4");
   EXPECT_EQ(refusal([](npu::Program& p) { p.outputs.clear(); }), "program does not bind tensor 1 'y' uint8 1x3x2x4");
   EXPECT_EQ(refusal([](npu::Program& p) { p.outputs.push_back(p.inputs[0]); }),
-            "program binds tensor 0 'x' uint8 1x3x2x4, which is no input or output of the graph");
+            "program binds tensor 0 'x' uint8 1x3x2x4, which is neither an input nor an output of the graph");
   // The buffer that contains the commands, by the first job.
   const npu::BufferId commands = whole.jobs[0].commands[0].buffer;
   const std::string& name = whole.buffers[commands].name;

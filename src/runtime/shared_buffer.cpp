@@ -74,9 +74,9 @@ void SharedBuffers::add(SharedBuffer& buffer) {
 Result<SharedBuffer> SharedBuffers::take(const uint8_t* start) {
   const AllLocked lock;
   const auto found = buffers_.find(start);
-  if (found == buffers_.end()) return error(ErrorCode::invalid_argument, "no shared buffer starts there");
+  if (found == buffers_.end()) return error(ErrorCode::invalid_argument, "no shared buffer starts at this address");
   if (found->second.holders != 0)
-    return error(ErrorCode::invalid_argument, "a run uses this shared buffer; its end comes first");
+    return error(ErrorCode::invalid_argument, "a run uses this shared buffer; wait until it has ended");
   const SharedBuffer buffer = found->second;
   buffers_.erase(found);
   return buffer;
@@ -96,7 +96,7 @@ Result<SharedBuffer> SharedBuffers::import(kernels::Device& device, int dmabuf) 
     SK_TRY_ASSIGN(buffer.address, device.address(handle));
     SK_TRY_ASSIGN(buffer.bytes, device.map(handle));
     if (buffers_.contains(buffer.bytes.data()))
-      return error(ErrorCode::invalid_argument, "descriptor {} is a shared buffer of this device already", dmabuf);
+      return error(ErrorCode::invalid_argument, "descriptor {} is already a shared buffer of this device", dmabuf);
     buffer.dmabuf = ::fcntl(dmabuf, F_DUPFD_CLOEXEC, 0);
     if (buffer.dmabuf < 0) return error(ErrorCode::io, "descriptor {}: {}", dmabuf, std::strerror(errno));
     return buffer;

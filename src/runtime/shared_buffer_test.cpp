@@ -129,7 +129,7 @@ TEST(SharedBuffers, RefuseWhatIsTooSmallOrThereAlready) {
   device.next_view = one->bytes;
   const auto again = buffers.import(device, 0);
   ASSERT_FALSE(again.ok());
-  EXPECT_EQ(again.error().message, "descriptor 0 is a shared buffer of this device already");
+  EXPECT_EQ(again.error().message, "descriptor 0 is already a shared buffer of this device");
   EXPECT_EQ(device.live.size(), 2U);
 }
 
@@ -171,7 +171,7 @@ TEST(SharedBuffers, ARunsStays) {
     run.add(one->bytes);
     other.add(one->bytes);
     EXPECT_EQ(buffers.free(device, one->bytes.data()).error().message,
-              "a run uses this shared buffer; its end comes first");
+              "a run uses this shared buffer; wait until it has ended");
     run.clear();
     run.clear();
     EXPECT_FALSE(buffers.free(device, one->bytes.data()).ok()) << "the other run";

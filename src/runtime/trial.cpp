@@ -179,14 +179,14 @@ Result<void> check_asked(const Compiled& compiled, const Trust& trust, const npu
     for (const npu::Assumption* one : place.stands_on) {
       is_asked |= one == assumption;
       if (one != assumption && how.may_have(one->name) && trust.is_refuted(TrustKind::assumption, one->name))
-        return error(ErrorCode::unsupported, "its probe stands on {}, which does not hold here", one->name);
+        return error(ErrorCode::unsupported, "its probe depends on {}, which is wrong on this device", one->name);
     }
   }
   if (is_asked) return {};
   const auto refused = std::ranges::find(compiled.ops, false, &compile::OpPlace::on_npu);
   if (refused != compiled.ops.end())
     return error(ErrorCode::unsupported, "the chip does not take its probe: {}", refused->reason);
-  return error(ErrorCode::unsupported, "no program for this chip stands on it");
+  return error(ErrorCode::unsupported, "no program for this chip depends on it");
 }
 
 // If the kernel does not see a job end, the job ends by its time limit and is waited for normally. No small network
@@ -195,7 +195,7 @@ bool is_late(const Target& target, const Trial& trial) { return !target.simulate
 
 Trial late_trial(const Target& target, double fastest_ms) {
   Trial trial = failed_trial(error(ErrorCode::fault,
-                                   "{}: each run took {:.0f} ms or more: the kernel does not see the end of a job",
+                                   "{}: each run took {:.0f} ms or more: the kernel does not notice the end of a job",
                                    target.name, fastest_ms));
   trial.is_late = true;
   return trial;

@@ -66,7 +66,7 @@ Result<std::vector<std::string>> names_of(const Json& json, const std::string& w
   SK_TRY_ASSIGN(const Json* const list, compile::list_of(json, where, name));
   std::vector<std::string> out;
   for (const Json& one : *list) {
-    if (!one.is_string()) return compile::wrong_field(where + "." + name, "must be texts");
+    if (!one.is_string()) return compile::wrong_field(where + "." + name, "must contain only texts");
     out.push_back(one.get<std::string>());
     if (out.back().size() > kEntryNameMax) return compile::wrong_field(where + "." + name, "must be shorter");
   }
@@ -91,17 +91,17 @@ Result<TrustEntry> entry_of(const Json& json, const std::string& where) {
     SK_TRY_ASSIGN(*to, compile::text_of(json, where, name));
   }
   if (entry.name.size() > kEntryNameMax || printable(entry.name) != entry.name)
-    return compile::wrong_field(where + ".name", "is no name");
+    return compile::wrong_field(where + ".name", "is not a name");
   if (json.contains("stands_on")) {
     if (entry.kind != TrustKind::program)
-      return compile::wrong_field(where + ".stands_on", "must be there for a program alone");
+      return compile::wrong_field(where + ".stands_on", "is allowed for a program only");
     SK_TRY_ASSIGN(entry.stands_on, names_of(json, where, "stands_on"));
   }
   if ((entry.kind == TrustKind::cost) != json.contains("value"))
-    return compile::wrong_field(where + ".value", "must be there for a cost, and for nothing else");
+    return compile::wrong_field(where + ".value", "is required for a cost, and allowed for nothing else");
   if (entry.kind != TrustKind::cost) return entry;
   if (!json["value"].is_number() || !entry.confirmed)
-    return compile::wrong_field(where + ".value", "must be a number, and its verdict confirmed");
+    return compile::wrong_field(where + ".value", "must be a number, with the verdict confirmed");
   entry.value = json["value"].get<double>();
   return entry;
 }
@@ -109,11 +109,11 @@ Result<TrustEntry> entry_of(const Json& json, const std::string& where) {
 Result<TrustFile> parse(std::string_view text) {
   SK_TRY_ASSIGN(const Json json, compile::parse_strictly(text));
   if (json.is_object() && json.contains("skillet_prove"))
-    return error(ErrorCode::malformed, "it is a report: skillet prove --read shows what it says");
+    return error(ErrorCode::malformed, "it is a report: use skillet prove --read");
   SK_TRY_ASSIGN(const Json* const version, compile::member(json, "", "skillet_trust"));
   if (version->is_number_integer() && *version > kVersion)
-    return error(ErrorCode::unsupported, "skillet_trust {} is of a newer build, which reads {} only", version->dump(),
-                 kVersion);
+    return error(ErrorCode::unsupported, "skillet_trust {} is from a newer build; this one reads {} only",
+                 version->dump(), kVersion);
   if (!version->is_number_integer() || *version < kOldestVersion)
     return compile::wrong_field("skillet_trust",
                                 fmt::format("must be {} or {}, which this build reads", kOldestVersion, kVersion));
@@ -282,13 +282,12 @@ Trust::FileState Trust::read() {
                                .with_context(path_ + ": trust file")
                          : Result<TrustFile>(bytes.error());
   if (file.ok() && file->device != file_.device)
-    file = error(ErrorCode::malformed, "{}: it is of another device ({})", path_, file->device.text());
+    file = error(ErrorCode::malformed, "{}: belongs to another device ({})", path_, file->device.text());
   if (file.ok()) return {.is_ours = true, .entries = std::move(file->entries)};
   const bool is_newer = bytes.ok() && file.error().code == ErrorCode::unsupported;
   FileState out{.is_unbelieved = !is_newer, .is_newer = is_newer};
   if (!std::exchange(is_unreadable_, true))
-    log::warning("{}; nothing of it is believed{}", file.error().message,
-                 out.is_newer ? ", and nothing is added to it" : "");
+    log::warning("{}; the file is ignored{}", file.error().message, out.is_newer ? ", and not changed" : "");
   return out;
 }
 
@@ -340,14 +339,14 @@ void Trust::add(std::vector<TrustEntry> entries) {
   const std::lock_guard lock(mutex_);
   const auto written = add_all(std::move(entries));
   if (!written.ok() && !cannot_write_)
-    log::warning("what {} computes right cannot be kept, so each process finds it out again: {}", file_.device.chip,
-                 written.error().message);
+    log::warning("results of the comparison on {} cannot be stored, so each process compares again: {}",
+                 file_.device.chip, written.error().message);
   cannot_write_ |= !written.ok();
 }
 
 Result<void> Trust::check_kept() const {
   if (!path_.empty()) return {};
-  return error(ErrorCode::invalid_argument, "nothing is kept of {}; SKILLET_TRUST_DIR names a folder",
+  return error(ErrorCode::invalid_argument, "nothing is stored for {}; set SKILLET_TRUST_DIR to a folder",
                file_.device.chip);
 }
 
@@ -384,8 +383,7 @@ OwnFileLock Trust::lock_file() {
   if (!path_.empty()) std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), ignored);
   OwnFileLock lock(path_, cannot_lock_ ? std::chrono::milliseconds(0) : patience_);
   if (lock.is_busy() && !cannot_lock_)
-    log::warning("{}.lock: another program holds it and writes nothing: what both add now, one of them may lose",
-                 path_);
+    log::warning("{}.lock: another program holds it without writing: entries that both add now may be lost", path_);
   cannot_lock_ = lock.is_busy();
   return lock;
 }
@@ -393,16 +391,15 @@ OwnFileLock Trust::lock_file() {
 Result<void> Trust::write(const FileState& before) {
   if (path_.empty()) return {};
   is_in_step_ = false;
-  if (before.is_newer) return error(ErrorCode::unsupported, "{} is of a newer build", path_);
+  if (before.is_newer) return error(ErrorCode::unsupported, "{} is from a newer build", path_);
   if (before.is_unbelieved) {
     struct stat status {};
     if (::lstat(path_.c_str(), &status) == 0 && status.st_uid != ::geteuid())
-      return error(ErrorCode::io, "{}: belongs to another user; SKILLET_TRUST_DIR can name a folder of your own",
-                   path_);
+      return error(ErrorCode::io, "{}: belongs to another user; set SKILLET_TRUST_DIR to a folder of your own", path_);
     const std::string aside = path_ + ".unreadable";
     if (::rename(path_.c_str(), aside.c_str()) != 0 && errno != ENOENT)
-      return error(ErrorCode::io, "{}: the old file cannot be kept: {}", aside, std::strerror(errno));
-    log::warning("the old file is {} now", aside);
+      return error(ErrorCode::io, "{}: the old file cannot be renamed to this: {}", aside, std::strerror(errno));
+    log::warning("the old file was renamed to {}", aside);
   }
   const std::string text = print(file_);
   SK_TRY(replace_own_file(path_, {{reinterpret_cast<const uint8_t*>(text.data()), text.size()}}));
@@ -415,7 +412,7 @@ Result<size_t> Trust::forget(std::string_view name) {
   const std::lock_guard lock(mutex_);
   const OwnFileLock file_lock = lock_file();
   if (file_lock.is_busy())
-    return error(ErrorCode::io, "{}.lock: another program holds it: wait until it has ended", path_);
+    return error(ErrorCode::io, "{}.lock: another program holds it: try again when it has ended", path_);
   const FileState before = read();
   take_in(before);
   const auto is_meant = [&](const TrustEntry& one) { return name.empty() || one.name == name; };

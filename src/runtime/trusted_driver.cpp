@@ -13,7 +13,7 @@ namespace {
 // compile() can omit switches that no tuning has on; without the others there is no program.
 bool is_left_out(const npu::TuningSwitch& one) { return !one.since; }
 
-constexpr const char* kSeenWrong = "this device was seen to compute it wrong";
+constexpr const char* kSeenWrong = "this device computed it wrong before";
 
 }  // namespace
 
@@ -32,7 +32,7 @@ npu::Support TrustedDriver::supports(const npu::Chip& chip, const ir::Graph& gra
   for (const npu::Assumption* one : support.stands_on) {
     if (trust_.is_refuted(TrustKind::assumption, one->name))
       return npu::Support::no_as_seen(
-          fmt::format("this device computes otherwise than assumed ({}: {})", one->name, one->what));
+          fmt::format("this device differs from an assumption ({}: {})", one->name, one->what));
   }
   return support;
 }

@@ -33,7 +33,7 @@ Result<npu::Program> TunedDriver::compile(const npu::Chip& chip, const ir::Graph
     return inner().compile(chip, graph, chosen);
   }
   if (file_ != nullptr)
-    log::warning("{}: the tuning file has no part of {} operations that is this one", chip.name, graph.ops.size());
+    log::warning("{}: the tuning file has no entry for this part of {} operations", chip.name, graph.ops.size());
   SK_TRY_ASSIGN(const std::vector<npu::Choice> open, inner().choices(chip, graph, options));
   if (open.empty() || !program_costs_) return inner().compile(chip, graph, options);
   auto tuned = compile::tune(inner(), chip, graph, options, *program_costs_);
@@ -41,7 +41,7 @@ Result<npu::Program> TunedDriver::compile(const npu::Chip& chip, const ir::Graph
   if (tuned.ok())
     chosen.choices = std::move(tuned->choices);
   else
-    log::info("{}: nothing is chosen: {}", chip.name, tuned.error().message);
+    log::info("{}: no tuning choices made: {}", chip.name, tuned.error().message);
   return inner().compile(chip, graph, chosen);
 }
 
@@ -74,9 +74,8 @@ Result<compile::TuningFile> load_tuning_file(const std::string& path, const npu:
                  chip.name);
   if (file->build != compile::build_id())
     return error(ErrorCode::invalid_argument,
-                 "{}: tuning file: build is '{}', this is '{}'; make it anew with "
-                 "`skillet tune`",
-                 path, file->build, compile::build_id());
+                 "{}: tuning file: build is '{}', this is '{}'; make a new one with `skillet tune`", path, file->build,
+                 compile::build_id());
   return file;
 }
 
@@ -87,10 +86,10 @@ Result<std::shared_ptr<const compile::TuningFile>> tuning_file_for(const std::st
   SK_TRY_ASSIGN(const compile::TuningFile read, read_tuning_file(expand_home(path)));
   const auto at = std::ranges::find(chips, read.chip, &npu::Chip::name);
   if (at == chips.end() && chips.size() > 1)
-    return error(ErrorCode::invalid_argument, "{}: tuning file: chip is '{}', which is none of those asked for",
+    return error(ErrorCode::invalid_argument, "{}: tuning file: chip is '{}', which is not one of those given",
                  read.path, read.chip);
   SK_TRY_ASSIGN(compile::TuningFile file, load_tuning_file(read.path, at == chips.end() ? chips[0] : *at));
-  if (chips.size() > 1) log::warning("{}: is for {}; the other chips go without it", file.path, file.chip);
+  if (chips.size() > 1) log::warning("{}: is for {}; it is not used for the other chips", file.path, file.chip);
   out = std::make_shared<const compile::TuningFile>(std::move(file));
   return out;
 }

@@ -58,7 +58,7 @@ class Verifier {
       return compiled;
     }
     log::warning("{}: operations that no known driver ran on silicon run on the CPU: {}", target_.name,
-                 why_not_.empty() ? "too many of them are wrong here" : why_not_);
+                 why_not_.empty() ? "too many of them are wrong on this device" : why_not_);
     SessionOptions without = untuned(options_);
     without.compile.unproven = npu::Unproven::refuse;
     SK_TRY_ASSIGN(Compiled compiled, compile_for(target_, graph, without));
@@ -182,8 +182,8 @@ class Verifier {
     if (holds) return true;
     keep_probed();
     log::warning(
-        "{}: computes otherwise than assumed ({}: {}), so what stands on it is done in another way or by the CPU: {}; "
-        "please report what skillet prove -o report.zip writes",
+        "{}: differs from an assumption ({}: {}), so operations that depend on it run in another way or on the CPU: "
+        "{}; please send the report of skillet prove -o report.zip",
         target_.name, one.name, one.what, trial.what);
     return trial.outcome != Outcome::hangs || may_hang_again();
   }
@@ -231,11 +231,12 @@ class Verifier {
     keep_probed();
     const Others others = try_others(target_.name, *target_.trust, failed_outside ? nullptr : asked, options_);
     if (others == Others::right) return false;
-    why_not_ = asked == nullptr ? "the device fails at other jobs too now: " + trial.what
-                                : fmt::format(
-                                      "the device fails at other jobs too now, so nothing is learned of {}: {}; "
-                                      "skillet prove shows what is wrong",
-                                      asked->name, trial.what);
+    why_not_ =
+        asked == nullptr
+            ? "the device now fails other jobs too: " + trial.what
+            : fmt::format(
+                  "the device now fails other jobs too, so {} cannot be tested: {}; skillet prove shows what is wrong",
+                  asked->name, trial.what);
     return true;
   }
 
@@ -379,12 +380,12 @@ class Verifier {
   // For a program that is wrong although its operations are right one by one: gives up tuned jobs first, then bands.
   void leave(const Compiled& compiled, const compile::Part& part, const std::string& what) {
     if (is_tuned(options_)) {
-      log::warning("{}: proven jobs compute what tuned ones did: {}", target_.name, what);
+      log::warning("{}: proven jobs replace the tuned ones: {}", target_.name, what);
       options_ = untuned(std::move(options_));
       return;
     }
     if (part.bands.empty()) return refuse_all(compiled, part, what);
-    log::warning("{}: one core computes what several did: {}", target_.name, what);
+    log::warning("{}: one core is used instead of several: {}", target_.name, what);
     options_.cores = 1;
   }
 
@@ -473,7 +474,7 @@ Result<Compiled> compile_verified(const Target& target, ir::Graph graph, const S
   if (verifies(target, options)) return Verifier(target, options).run(graph);
   if (target.trust == nullptr || options.compile.unproven != npu::Unproven::refuse || !is_tuned(options))
     return compile_for(target, std::move(graph), options);
-  log::warning("{}: no recording shows tuned jobs, so with unproven=refuse proven ones run", target.name);
+  log::warning("{}: tuned jobs were never recorded, so unproven=refuse runs proven ones", target.name);
   return compile_for(target, std::move(graph), untuned(options));
 }
 

@@ -69,7 +69,7 @@ void VerifyAgain::refute(const passes::Partition& part, const ir::Graph& graph, 
     const auto& stands_on = ops[static_cast<size_t>(whole)].stands_on;
     if (stands_on.empty() && !is_proven) continue;
     const auto own = wrong.find(static_cast<ir::OpId>(i));
-    const std::string evidence = fmt::format("{}: {} (on inputs of the user)", ir::describe_op(graph, whole),
+    const std::string evidence = fmt::format("{}: {} (on the user's inputs)", ir::describe_op(graph, whole),
                                              own == wrong.end() ? what : own->second);
     const bool is_one = stands_on.size() == 1 && !wrong.empty();
     const auto names = is_one ? std::set{std::string(stands_on[0]->name)}

@@ -69,7 +69,7 @@ class Programs(unittest.TestCase):
                 done = skillet("virtual", "--chip", "imx93", *(["--fail", fail] if fail else []), "--", SKILLET, "run", made, "--device", "npu",
                                "--random", "7", "--output", file)
                 self.assertEqual(done.returncode, 0, done.stderr)
-                self.assertEqual("running it once more" in done.stderr, fail == "submit:1:reset", done.stderr)
+                self.assertEqual("running it again" in done.stderr, fail == "submit:1:reset", done.stderr)
                 with zipfile.ZipFile(file) as arrays:
                     self.assertEqual([arrays.read(one) for one in arrays.namelist()], self.outputs(names_of(made)[0], "cpu"))
 

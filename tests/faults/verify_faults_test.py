@@ -142,7 +142,7 @@ class Cell:
         (file,) = self.trust.glob("*.json")
         change(file, file.read_text())
         done, result = self.result()
-        return [(result if "nothing of it is believed" in done.stderr else "believed", done.stderr)]
+        return [(result if "the file is ignored" in done.stderr else "believed", done.stderr)]
 
     def store_cannot_be_made(self):
         self.trust.write_text("")

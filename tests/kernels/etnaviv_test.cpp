@@ -100,7 +100,7 @@ TEST(EtnavivFind, SaysWhyANodeIsNone) {
   other.spy().edits[drm::kVersion] = [](void* args) {
     std::strcpy(static_cast<drm::Version*>(args)->name, "panfrost");
   };
-  EXPECT_EQ(search(other).rejected, std::string(kNode) + ": kernel driver 'panfrost', no core of an NPU");
+  EXPECT_EQ(search(other).rejected, std::string(kNode) + ": kernel driver 'panfrost' has no NPU core here");
   KernelNode old;
   old.spy().edits[drm::kVersion] = [](void* args) { static_cast<drm::Version*>(args)->version_minor = 3; };
   EXPECT_NE(search(old).rejected.find("etnaviv interface 1.3; telling NPUs apart needs 1.4"), std::string::npos);

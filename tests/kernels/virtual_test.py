@@ -87,7 +87,7 @@ class Healthy(unittest.TestCase):
         code, out, _ = virtual("doctor", "--json", fail="submit:*:reset")
         self.assertEqual(code, 1)
         (found,) = [one for one in json.loads(out)["findings"] if one["id"] == "self-test-failed"]
-        self.assertIn("left its output untouched", found["what"])
+        self.assertIn("did not write its output", found["what"])
 
 
 class Faults(unittest.TestCase):
@@ -116,9 +116,9 @@ class Faults(unittest.TestCase):
                     for i, (call, which) in enumerate(places) for error in (errors if SLOW else errors[i % 2::2])])
 
     def test_resets(self):
-        self.check([("submit:2:reset", "npu", "running it once more"),
-                    ("submit:2:reset,submit:3:reset", "cpu", "left its output untouched"),
-                    ("submit:*:reset", "cpu", "left its output untouched")])
+        self.check([("submit:2:reset", "npu", "running it again"),
+                    ("submit:2:reset,submit:3:reset", "cpu", "did not write its output"),
+                    ("submit:*:reset", "cpu", "did not write its output")])
 
 
 class Hang(unittest.TestCase):

@@ -24,7 +24,7 @@ OPS = ROOT / "tests/conformance/models/ops"
 MODELS = [str(OPS / f"{name}.tflite") for name in ("conv3x3_valid_i8", "dw3x3_valid_i8", "maxpool7x7_s1_valid_i8", "avgpool7x7_s1_valid_i8", "logistic_i8",
                                                    "fc64x10_i8", "chain_residual_add_i8", "chain_conv_dw_pw_i8")] + [str(ROOT / "models/digits.tflite")]
 POOLS_LAST = MODELS[2]
-LOST = "left its output untouched"
+LOST = "did not write its output"
 FAULTS = [({"fail": "job:2-*:drop"}, LOST), ({"fail": "job:2-*:reset"}, LOST), ({"fail": "submit:2-*:EIO"}, "EIO"),
           ({"SKILLET_SIM_TASK_CON": "0x7001"}, "0x7001: 28673 tasks")]
 SECONDS = 200 * int(os.environ.get("SLOW_BUILD", 1))
@@ -101,7 +101,7 @@ class CApi(unittest.TestCase):
         for kind in "drop", "reset":
             rows, err = self.rows(True, MODELS[:2], fail=f"job:2:{kind}")
             self.assertFalse([row for row in rows if row["error"]], err)
-            self.assertIn("running it once more", err)
+            self.assertIn("running it again", err)
 
     def test_pooling_that_is_not_heard_is_right(self):
         rows, err = self.rows(True, [POOLS_LAST], SKILLET_SIM_POOLING_DONE="lost")

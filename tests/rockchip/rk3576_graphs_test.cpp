@@ -413,7 +413,7 @@ TEST(Rk3576Graphs, KernelsThatLoseJobs) {
   const Case cases[] = {
       {"", "", "", "", chained},
       {"SKILLET_SIM_TASK_CON", "0x7001", "", "0x7001: 28673 tasks", chained},
-      {"SKILLET_SIM_POOLING_DONE", "lost", "", "left its output untouched", chained,
+      {"SKILLET_SIM_POOLING_DONE", "lost", "", "did not write its output", chained,
        "it does not listen to the pooling"},
       {"", "", "", "", pool},
       {"SKILLET_SIM_POOLING_DONE", "lost", "", "", pool, "it does not listen to the pooling"},

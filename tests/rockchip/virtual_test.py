@@ -88,7 +88,7 @@ class Node(unittest.TestCase):
                 (MODEL, "SKILLET_SIM_TASK_CON=0x7001", None, True, "0x7001: 28673 tasks"),
                 (pool, "SKILLET_SIM_TASK_CON=0x7001", None, True, "0x7001: 28673 tasks"),
                 (pool, "SKILLET_SIM_POOLING_DONE=lost", None, False, "it does not listen to the pooling unit"),
-                (MODEL, "", "job:2-*:reset", True, "left its output untouched")):
+                (MODEL, "", "job:2-*:reset", True, "did not write its output")):
             with self.subTest(model=model, fault=fault or fail):
                 code, out, err = call("env", *([fault] if fault else []), SKILLET, "virtual", "--chip", "rk3576", *(["--fail", fail] if fail else []), "--",
                                       SKILLET, "run", model, "--random", "3", "--repeat", "2", "--compare", "--json", "--device", "npu",
@@ -169,8 +169,8 @@ class Node(unittest.TestCase):
             self.assertEqual(done[0], 0, done)
 
     def test_lost_jobs_are_noticed(self):
-        for fail, where, said in (("job:1:drop", "npu", "running it once more"), ("job:1:reset", "npu", "running it once more"),
-                                  ("job:*:drop", "cpu", "left its output untouched")):
+        for fail, where, said in (("job:1:drop", "npu", "running it again"), ("job:1:reset", "npu", "running it again"),
+                                  ("job:*:drop", "cpu", "did not write its output")):
             with self.subTest(fail):
                 result, err = self.run_on("npu", fail)
                 self.assertIn(said, err)

@@ -71,7 +71,7 @@ TEST(CApiOptions, AreTakenAsText) {
   const KeyCase cases[] = {
       {"tuning", "tuned", ""},
       {"tuning", "proven", ""},
-      {"tuning", "recorded", "option tuning: 'recorded' is not a value for it; proven: only"},
+      {"tuning", "recorded", "option tuning: 'recorded' is not a valid value; proven: only"},
       {"allow_unproven", "yes", ""},
       {"allow_unproven", "maybe", "option allow_unproven: 'maybe'"},
       {"verify_every", "3", ""},
@@ -90,7 +90,7 @@ TEST(CApiOptions, AreTakenAsText) {
       {"partition", "all", ""},
       {"host_threads", "1", ""},
       {"host_threads", "0", "option host_threads: '0'"},
-      {"partition", "auto", "option partition: 'auto' is not a value for it; which parts "},
+      {"partition", "auto", "option partition: 'auto' is not a valid value; which parts "},
       {"timeout_ms", "500", ""},
       {"timeout_ms", "0", "option timeout_ms: '0'"},
       {"timeout_ms", "99999999999999999999", "option timeout_ms: '9999"},
@@ -316,7 +316,7 @@ TEST(CApiImport, BadCallsAreErrors) {
     const char* error;
   };
   const Row rows[] = {
-      {npu.device, dmabuf, SKILLET_INVALID_ARGUMENT, "is a shared buffer of this device already"},
+      {npu.device, dmabuf, SKILLET_INVALID_ARGUMENT, "is already a shared buffer of this device"},
       {npu.device, -1, SKILLET_IO, "descriptor -1 is no shared buffer: Bad file descriptor"},
       {npu.device, null.fd, SKILLET_IO, "is no shared buffer"},
       {npu.device, file.fd, SKILLET_DEVICE, "holds nothing, or no whole pages"},

@@ -103,7 +103,7 @@ void apply(const Key& key, std::string_view name, std::string_view value, Option
   if (key.set(value, options)) return;
   const bool is_unproven = key.key == "unproven";  // for a value that does not parse, the most careful one is used
   if (is_unproven) options.session.compile.unproven = npu::Unproven::refuse;
-  options.problems.push_back({fmt::format("option {}: '{}' is not a value for it; {}", name, value, key.help),
+  options.problems.push_back({fmt::format("option {}: '{}' is not a valid value; {}", name, value, key.help),
                               is_unproven          ? "taking refuse"
                               : key.own != nullptr ? key.own->instead
                                                    : "ignored"});

@@ -49,7 +49,7 @@ Result<Bytes> bytes_of(const Node& node, const std::string& path) {
   constexpr size_t kLongest = 255;
   if (name.empty() || name.size() > kLongest || name == "." || name == ".." ||
       name.find_first_of(std::string_view("/\\\0", 3)) != std::string_view::npos)
-    return error(ErrorCode::malformed, "its bytes are to be in '{}', which is no name of a file beside the model",
+    return error(ErrorCode::malformed, "its bytes are to be in '{}', which is not a name of a file beside the model",
                  printable(text.substr(0, kLongest)));
   if (path.empty())
     return error(ErrorCode::unsupported,

@@ -448,7 +448,7 @@ TEST(Delegate, WrongUseIsSaidWhenItIsLoaded) {
       {{{"require_npu", "1"}, {"device", "sim:a311d"}}, true, "", "device sim:a311d"},
       {{{"require_npu", "maybe"}, {"device", "sim:a311d"}}, true, "", "is there (0); taking 1"},
       {{{"profile", "maybe"}, {"device", "sim:a311d"}}, true, "", "(0); ignored"},
-      {{{"switches", "+"}, {"device", "sim:a311d"}}, true, "", "option switches: '+' is not a value for it"},
+      {{{"switches", "+"}, {"device", "sim:a311d"}}, true, "", "option switches: '+' is not a valid value"},
       {{{"device", "a311d"}}, true, "did you mean 'sim:a311d'?", "did you mean 'sim:a311d'?"},
       {{{"devise", "cpu"}}, true, "", "unknown option 'devise'; did you mean 'device'?"},
       {{{"device", "sim:a311d"}, {"tuning_file", "/nonexistent.json"}},

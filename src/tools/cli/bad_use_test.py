@@ -116,10 +116,10 @@ USES = [
     ("$sk fix $n --device sim:a311d -o $T/x.tflite", CANNOT_BEGIN, "no CPU kernel"),
     ("$sk bug README.md --device sim:a311d -o $T/bug.tar > /dev/null; code=$?; tar tf $T/bug.tar > /dev/null && exit $code", FINE,
      "the report says this, and no more of the model: README.md: not a TensorFlow Lite model"),
-    # Damaged files, or files of another kind than expected.
-    ("$sk decode $T/flipped.skp", CANNOT_BEGIN, "flipped.skp: it is damaged: its checksum is another"),
+    # Damaged, or of another kind than it is taken for.
+    ("$sk decode $T/flipped.skp", CANNOT_BEGIN, "flipped.skp: it is damaged: its checksum does not match"),
     ("$sk decode $T/cut.skp", CANNOT_BEGIN, "cut.skp: it has "),
-    ("$sk diff $T/flipped.skp $c", CANNOT_BEGIN, "it is damaged: its checksum is another"),
+    ("$sk diff $T/flipped.skp $c", CANNOT_BEGIN, "it is damaged: its checksum does not match"),
     ("$sk lookup 0x1004 --chip rk3566", CANNOT_BEGIN, "rk3566: no rows describe it"),
     ("$sk lookup kernel --chip rk3568", CANNOT_BEGIN, "rk3568: no rows describe it"),
     # Outputs to places that cannot be written.
@@ -256,7 +256,7 @@ USES = [
     ("$sk run $m --device SIM:A311D", CANNOT_BEGIN, "; did you mean 'sim:a311d'?"),
     ("$sk run $m --device Etnaviv0", CANNOT_BEGIN, "; did you mean 'etnaviv0'?"),
     ("$sk run $m --device dev/dri/renderD128", CANNOT_BEGIN, "; did you mean '/dev/dri/renderD128'?"),
-    ("$sk run $m --device something", CANNOT_BEGIN, "device 'something' is none of auto, npu, cpu, /dev/..., etnaviv0, sim:CHIP, null:CHIP"),
+    ("$sk run $m --device something", CANNOT_BEGIN, "device 'something' is not one of auto, npu, cpu, /dev/..., etnaviv0, sim:CHIP, null:CHIP"),
     ("$sk run $m --device etnaviv0", CANNOT_BEGIN, "no NPU here"),
     ("$sk run $m --device cpu --cores 99", CANNOT_BEGIN, "from 1 to 64, not '99'"),
     ("$sk run $m --device sim:a311d --cores 9 > /dev/null", FINE, "--cores 9: sim:a311d has 1, and no more are used"),

@@ -279,7 +279,7 @@ class Command(unittest.TestCase):
                                   env={**os.environ, "SKILLET_BUG_DIR": folder, "SKILLET_UNPROVEN": "take"})
             self.assertEqual(done.returncode, 1, done.stderr)
             (path,) = Path(folder).iterdir()
-            self.assertIn(f"a report of it is in {path}", done.stderr)
+            self.assertIn(f"a report was written to {path}", done.stderr)
             with tarfile.open(path) as archive:
                 names = [f"part0.{kind}" for kind in ("graph.txt", "program.txt", "program")]
                 self.assertEqual(archive.getnames(), ["report.txt", *names])
@@ -373,7 +373,7 @@ class Command(unittest.TestCase):
         rows = [
             ([SKILLET, "check"], "cpu", "no NPU was asked for"),
             ([SKILLET, "run"], "cpu", "no NPU was asked for"),
-        ] + ([(failing + ["run"], "npu", "left its output untouched")] if HAS_VIRTUAL_NODE else [])
+        ] + ([(failing + ["run"], "npu", "did not write its output")] if HAS_VIRTUAL_NODE else [])
         for command, device, words in rows:
             with self.subTest(command=command, device=device):
                 done = subprocess.run([*command, MODEL, "--device", device, "--json"], capture_output=True, text=True,
@@ -626,7 +626,7 @@ class Command(unittest.TestCase):
             quiet = skillet("run", file, "--device", "sim:a311d", *options, "--random", "3").stderr
             other = skillet("run", file, "--device", "sim:a311d", *options, "--random", "3", "--tuning", "tuned").stderr
             self.assertNotIn("not used", quiet)
-            self.assertRegex(" ".join(other.split()), r"(\d+) of \1 programs? (is|are) not used, and compiled again: it was compiled with tuning=proven, not tuned\n?")
+            self.assertRegex(" ".join(other.split()), r"(\d+) of \1 programs? (is|are) not used but compiled again: it was compiled with tuning=proven, not tuned\n?")
             self.assertIn("for which chip? use --chip", skillet("decode", file).stderr)
             decoded = skillet("decode", file, "--chip", "rk3588").stdout
             self.assertIn("a compiled model of 14 operations, made by this build\n  a program for a311d: ", decoded)
@@ -660,7 +660,7 @@ class Command(unittest.TestCase):
             good = bytearray(file.read_bytes())
             for place, value, said in (
                     (None, good[:-1], "it was cut off"), (None, b"x" + good[:200], "at byte 1: it has 200 bytes instead of"),
-                    (9, 7, "it has version"), (len(good) // 2, good[len(good) // 2] ^ 16, "its checksum is another"),
+                    (9, 7, "it has version"), (len(good) // 2, good[len(good) // 2] ^ 16, "its checksum does not match"),
                     (None, b"no model", "there is no compiled model of Skillet in it")):
                 bad = bytearray(value if place is None else good)
                 if place is not None:
