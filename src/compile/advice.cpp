@@ -158,15 +158,15 @@ std::string remarks(const OpRow& row) {
 
 std::string ReasonGroup::remedy_text(Words words) const {
   if (nowhere && remedy == npu::Remedy::none)
-    return "none: neither the NPU nor skillet's CPU kernels run it; a host may, beside what it gives to the NPU "
+    return "none: neither the NPU nor Skillet's CPU kernels can run it; a host program may run it itself "
            "(docs/delegate.md, docs/onnxruntime.md)";
   std::string out(remedy_in(words, remedy));
   if (remedy == npu::Remedy::fix && words == Words::tflite)
-    out += "; with --partition all also what is predicted to be faster on the CPU";
+    out += "; with --partition all also operations predicted to be faster on the CPU";
   if (cpu_us < 0) return out;
   const std::string ms = cpu_us < 0.5 ? "less than 0.001 ms" : fmt::format("{:.3f} ms", cpu_us / 1000);
   return out + (remedy == npu::Remedy::none ? fmt::format(", costs {} (simulated)", ms)
-                                            : fmt::format("; now {} on all cores of the CPU (simulated)", ms));
+                                            : fmt::format("; it now takes {} on all CPU cores (simulated)", ms));
 }
 
 void advise_unproven(std::span<OpRow> rows, const Compiled& compiled, const Compiled& with_unproven) {
@@ -230,14 +230,14 @@ std::string advise_missing(const ir::Graph& graph) {
   for (const ir::Op& op : graph.ops) {
     if (op.kind == ir::OpKind::opaque && std::ranges::count(kState, op.opaque_name))
       return fmt::format(
-          "{}: variables are not there (docs/cpu.md); convert the model with its state as an input and an output",
+          "{}: variables are not supported (docs/cpu.md); convert the model with its state as an input and an output",
           op.opaque_name);
   }
   for (const ir::Op& op : graph.ops) {
     if (op.kind != ir::OpKind::opaque || !std::ranges::count(kControlFlow, op.opaque_name)) continue;
     return fmt::format(
-        "{}: loops and branches are not there (docs/cpu.md); convert the model without them: Keras' LSTM and GRU with "
-        "unroll=True and a known number of steps",
+        "{}: loops and branches are not supported (docs/cpu.md); convert the model without them: Keras' LSTM and GRU "
+        "with unroll=True and a known number of steps",
         op.opaque_name);
   }
   return "";
@@ -265,15 +265,15 @@ std::string quantization_advice(const ir::Graph& graph, const passes::Target& ta
                        kHow[static_cast<size_t>(words)]);
   if (counts.wide_activations > counts.weighted / 2)
     return fmt::format(
-        "the network is quantized, with 16-bit activations (16x8): the chip computes 8-bit ones only; quantize "
+        "the network is quantized with 16-bit activations (16x8), but the chip takes 8-bit ones only; quantize "
         "activations to {}: {}",
         words == Words::onnx ? "8 bits" : "int8", kHowNarrower[static_cast<size_t>(words)]);
   if (const size_t refused = refused_for_their_scales(graph, target); refused > 0)
     return fmt::format(
-        "{} of {} operations with weights have a scale for each channel, and the chip has one per job: "
-        "`skillet quantize` writes the model with one scale a layer, by typical inputs (docs/models.md); without any "
-        "per_channel=approximate (--per-channel, SKILLET_PER_CHANNEL) lets channels share scales, and "
-        "--compare=layers shows by how much results move",
+        "{} of {} operations with weights have a scale per channel, but the chip takes one per job: `skillet quantize` "
+        "writes a model with one scale per layer, using typical inputs (docs/models.md); without such inputs, "
+        "per_channel=approximate (--per-channel, SKILLET_PER_CHANNEL) lets channels share scales, and --compare=layers "
+        "shows how much results change",
         refused, counts.weighted);
   return "";
 }

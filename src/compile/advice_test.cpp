@@ -41,7 +41,7 @@ TEST(Advice, UnprovenIsTheRemedyWhereItTakesTheModelAsItIs) {
       const bool asks = remedy == none || remedy == form || remedy == pixels || remedy == one_image ||
                         remedy == npu::remedy_of_op(letters.graph, 0);
       EXPECT_EQ(row.remedy, is_taken && asks ? unproven : remedy) << npu::kRemedyNames[i];
-      const std::string why = "no recording shows the whole job (unproven on silicon, unproven=refuse)";
+      const std::string why = "the whole job was never recorded (unproven on silicon, unproven=refuse)";
       EXPECT_EQ(row.why, is_taken && asks ? why : "") << npu::kRemedyNames[i];
       EXPECT_EQ(row.plain, row.why);
     }

@@ -164,8 +164,8 @@ class Planner {
     for (const passes::Band& band : plan.bands) {
       if (!std::ranges::all_of(passes::supports(band.graph, target_), is_taken)) return std::nullopt;
     }
-    plan.note = fmt::format("in {} bands of rows, {:.0f} % more to compute; {}{}", plan.bands.size(), cut.halo * 100,
-                            plan.parts.size() > 1 ? "with the part that follows " : "", print(cut));
+    plan.note = fmt::format("in {} bands of rows, with {:.0f} % more work; {}{}", plan.bands.size(), cut.halo * 100,
+                            plan.parts.size() > 1 ? "with the following part " : "", print(cut));
     return plan;
   }
 

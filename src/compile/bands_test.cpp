@@ -110,45 +110,44 @@ const Predicted kPredicted[] = {
      kChain,
      {.cores = 2},
      "N[bcd]/2\n"
-     "in 2 bands of rows, 4 % more to compute; predicted to take 56 % of the time in one piece"},
+     "in 2 bands of rows, with 4 % more work; predicted to take 56 % of the time in one piece"},
     {"three",
      kChain,
      {.cores = 3},
      "N[bcd]/3\n"
-     "in 3 bands of rows, 8 % more to compute; predicted to take 43 % of the time in one piece"},
+     "in 3 bands of rows, with 8 % more work; predicted to take 43 % of the time in one piece"},
     {"strides, and one result on the way",
      kStrides,
      {.cores = 2},
      "N[bcd]/2\n"
-     "in 2 bands of rows, 18 % more to compute; predicted to take 73 % of the time in one piece"},
+     "in 2 bands of rows, with 18 % more work; predicted to take 73 % of the time in one piece"},
     {"residuals",
      kResidual,
      {.cores = 2},
      "N[bcde]/2\n"
-     "in 2 bands of rows, 8 % more to compute; predicted to take 57 % of the time in one piece"},
+     "in 2 bands of rows, with 8 % more work; predicted to take 57 % of the time in one piece"},
     {"what needs all rows follows",
      kTail,
      {.cores = 2},
-     "N[bc]/2 N[d]\n"
-     "in 2 bands of rows, 0 % more to compute; with the part that follows predicted to take 69 % of the time in "
-     "one piece"},
+     "N[bc]/2 N[d]\nin 2 bands of rows, with 0 % more work; with the following part predicted to take 69 % of the "
+     "time in one piece"},
     {"an op of the CPU between",
      kStop,
      {.cores = 2},
      "N[b]/2 C[c] N[de]/2\n"
-     "in 2 bands of rows, 0 % more to compute; predicted to take 58 % of the time in one piece\n"
-     "in 2 bands of rows, 2 % more to compute; predicted to take 56 % of the time in one piece"},
+     "in 2 bands of rows, with 0 % more work; predicted to take 58 % of the time in one piece\n"
+     "in 2 bands of rows, with 2 % more work; predicted to take 56 % of the time in one piece"},
     {"the memory is shared",
      kChain,
      {.cores = 3},
      "N[bcd]/3\n"
-     "in 3 bands of rows, 8 % more to compute; predicted to take 78 % of the time in one piece",
+     "in 3 bands of rows, with 8 % more work; predicted to take 78 % of the time in one piece",
      [](BandDriver&) { speeds.memory = 90; }},
     {"the cores' way to it is slow",
      kChain,
      {.cores = 3},
      "N[bcd]/3\n"
-     "in 3 bands of rows, 8 % more to compute; predicted to take 39 % of the time in one piece",
+     "in 3 bands of rows, with 8 % more work; predicted to take 39 % of the time in one piece",
      [](BandDriver&) { speeds.core = 50; }},
     {"starting costs much",
      kChain,
@@ -160,32 +159,30 @@ const Predicted kPredicted[] = {
      kChain,
      {.cores = 2, .runs = Runs::fastest},
      "N[bcd]/2\n"
-     "in 2 bands of rows, 4 % more to compute; predicted to take 119 % of the time in one piece",
+     "in 2 bands of rows, with 4 % more work; predicted to take 119 % of the time in one piece",
      [](BandDriver& d) { d.model.submit_us = 400; }},
     {"the host is slow to fill",
      kChain,
      {.cores = 2},
      "N[bcd]/2\n"
-     "in 2 bands of rows, 4 % more to compute; predicted to take 86 % of the time in one piece",
+     "in 2 bands of rows, with 4 % more work; predicted to take 86 % of the time in one piece",
      [](BandDriver& d) { d.model.host_in_bytes_per_us = 20; }},
     {"the host is slow to fetch",
      kResidual,
      {.cores = 2, .runs = Runs::fastest},
      "N[bcde]/2\n"
-     "in 2 bands of rows, 8 % more to compute; predicted to take 81 % of the time in one piece",
+     "in 2 bands of rows, with 8 % more work; predicted to take 81 % of the time in one piece",
      [](BandDriver& d) { d.model.host_out_bytes_per_us = 20; }},
     {"the longest",
      kTail,
      {.cores = 4, .runs = Runs::longest},
-     "N[bc]/4 N[d]\n"
-     "in 4 bands of rows, 0 % more to compute; with the part that follows predicted to take 60 % of the time in "
-     "one piece"},
+     "N[bc]/4 N[d]\nin 4 bands of rows, with 0 % more work; with the following part predicted to take 60 % of the "
+     "time in one piece"},
     {"the fastest of them",
      kTail,
      {.cores = 4, .runs = Runs::fastest},
-     "N[b]/4 N[cd]\n"
-     "in 4 bands of rows, 0 % more to compute; with the part that follows predicted to take 54 % of the time in "
-     "one piece"},
+     "N[b]/4 N[cd]\nin 4 bands of rows, with 0 % more work; with the following part predicted to take 54 % of the "
+     "time in one piece"},
 };
 
 TEST(PlanBands, SaysWhatIsPredicted) {

@@ -98,7 +98,7 @@ class Compiler {
     if (!all) return;
     support_of_all_ = support_;
     out_.network = {
-        {kept_.empty() ? "all that the chip takes on the NPU" : "all but what the CPU keeps on the NPU", *all},
+        {kept_.empty() ? "all that the chip takes on the NPU" : "all but the CPU's operations on the NPU", *all},
         {"all on the CPU", cpu_alone()}};
   }
 
@@ -195,8 +195,8 @@ class Compiler {
       if (!made.key.empty() && keys.contains(made.key)) continue;
       if (made.bytes > limit - total) {
         support_[i] = Support::no(Remedy::split,
-                                  "the NPU's form of its constants takes {} bytes, beside {} of others; a model of {} "
-                                  "bytes of constants may ask for {}",
+                                  "its constants take {} bytes in the NPU's format, besides {} of others; a model with "
+                                  "{} bytes of constants may take {}",
                                   made.bytes, total, model_constants_, limit);
         continue;
       }

@@ -120,8 +120,8 @@ TEST(Compile, BoundsTheConstantsOfAllOps) {
   const Letters chain("a", kOps, "e"), with_constant("a", {"c=add(a,K)", "d=add(c,c)", "e=add(d,d)"}, "e");
   const auto refused = [](uint64_t bytes, uint64_t others, uint64_t own, uint64_t limit) {
     return fmt::format(
-        "\nd: the NPU's form of its constants takes {} bytes, beside {} of others; a model of {} bytes of "
-        "constants may ask for {}",
+        "\nd: its constants take {} bytes in the NPU's format, besides {} of others; a model with {} bytes of "
+        "constants may take {}",
         bytes, others, own, limit);
   };
   PickyDriver driver;
@@ -361,10 +361,10 @@ TEST(Advice, SaysWhatToDoAboutLoopsAndState) {
     const bool is_loop = std::string_view(name) != "FROBNICATE";
     const char* what =
         std::string_view(name).find("VAR") == std::string_view::npos ? "loops and branches" : "variables";
-    EXPECT_EQ(advice.find(fmt::format("{}: {} are not there", name, what)) == 0, is_loop) << advice;
+    EXPECT_EQ(advice.find(fmt::format("{}: {} are not supported", name, what)) == 0, is_loop) << advice;
     EXPECT_EQ(advice.find("quantize") == std::string::npos, is_loop) << advice;
     const std::string in_host = quantization_advice(letters.graph, {nullptr, {}}, Words::tflite, Rest::in_the_host);
-    EXPECT_EQ(in_host.find("are not there"), std::string::npos) << in_host;
+    EXPECT_EQ(in_host.find("are not supported"), std::string::npos) << in_host;
     EXPECT_NE(in_host.find("quantize"), std::string::npos) << in_host;
   }
 }

@@ -282,9 +282,9 @@ std::string why_moved(const ir::Graph& graph, std::span<const ir::OpId> moved, c
   const std::string which =
       all == 1 ? "the only op of its partition is"
                : fmt::format("{} of the {} ops of its partition {}", gone, all, gone == 1 ? "is" : "are");
-  return fmt::format(
-      "{} predicted to be faster on the CPU: {:.3f} ms on {} core{} there, {:.3f} ms on the NPU with copies", which,
-      chosen.cpu_us / 1000, cpu_cores, cpu_cores == 1 ? "" : "s", (whole.us() - (chosen.us() - chosen.cpu_us)) / 1000);
+  return fmt::format("{} predicted to be faster on the CPU: {:.3f} ms on {} core{}, {:.3f} ms on the NPU with copies",
+                     which, chosen.cpu_us / 1000, cpu_cores, cpu_cores == 1 ? "" : "s",
+                     (whole.us() - (chosen.us() - chosen.cpu_us)) / 1000);
 }
 
 std::string print(const ir::Graph& graph, const std::vector<NetworkTimes>& network,

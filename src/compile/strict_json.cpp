@@ -33,7 +33,7 @@ Result<void> check_size(std::string_view text) {
     if (c == '[' || c == '{') ++depth;
     if (c == ']' || c == '}') --depth;
     if (c == '[' || c == '{' || c == ',') ++values;
-    if (depth > kDepthMax) return wrong_field("the text", "has lists within lists too deep for one");
+    if (depth > kDepthMax) return wrong_field("the text", "is nested too deeply");
     if (values > kValuesMax) return wrong_field("the text", "has too many values");
   }
   return {};
@@ -59,15 +59,15 @@ Result<Json> parse_strictly(std::string_view text) {
     return true;
   };
   Json json = Json::parse(text, look, false);
-  if (json.is_discarded()) return wrong_field("the text", "is no JSON");
-  if (!twice.empty()) return wrong_field(twice, "is there twice in one object");
+  if (json.is_discarded()) return wrong_field("the text", "is not JSON");
+  if (!twice.empty()) return wrong_field(twice, "occurs twice in one object");
   return json;
 }
 
 Result<void> check_names(const Json& object, const std::string& where, std::initializer_list<std::string_view> known) {
   for (const auto& [name, value] : object.items()) {
     if (std::ranges::find(known, name) == known.end())
-      return wrong_field(where.empty() ? name : where + "." + name, "is no field of it");
+      return wrong_field(where.empty() ? name : where + "." + name, "is not a field of it");
   }
   return {};
 }

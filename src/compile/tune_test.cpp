@@ -168,11 +168,11 @@ TEST(TuningFiles, WrongOnesNameTheField) {
   for (int i = 0; i < 600'000; ++i) values += "0,";
   for (int i = 0; i < 70'000; ++i) many += "\"\",";
   const std::vector<Wrong> rows = {
-      {"{", "", "the text is no JSON"},
+      {"{", "", "the text is not JSON"},
       {"\"skillet_tuning\": 1", "\"skillet_tuning\": 2", "skillet_tuning must be 1"},
       {"\"skillet_tuning\": 1", "\"skillet_tuning\": \"1\"", "skillet_tuning must be 1"},
-      {"\"skillet_tuning\": 1", "\"skillet_tuning\": " + deep, "the text has lists within lists too deep"},
-      {"\"value\": 4", "\"value\": [[4]]", "lists within lists too deep"},
+      {"\"skillet_tuning\": 1", "\"skillet_tuning\": " + deep, "the text is nested too deep"},
+      {"\"value\": 4", "\"value\": [[4]]", "nested too deep"},
       {"\"found\"", "\"more\": [" + values + "0], \"found\"", "the text has too many values"},
       {"\"skillet_tuning\"", "\"tuning\"", "skillet_tuning is missing"},
       {"\"parts\": [", "\"parts\": {}, \"rest\": [", "parts must be a list"},
@@ -189,13 +189,13 @@ TEST(TuningFiles, WrongOnesNameTheField) {
       {"\"value\": -2", "\"value\": -2147483649", "parts[0].choices[1].value does not fit 32 bits"},
       {"\"value\": -2", "\"value\": 18446744073709551615", "parts[0].choices[1].value does not fit 32 bits"},
       {"\"name\": \"tile_rows\"", "\"name\": []", "parts[0].choices[0].name must be a text"},
-      {"\"chip\"", "\"chip\": \"other\", \"chip\"", "chip is there twice in one object"},
-      {"\"value\": 4", "\"value\": 4, \"value\": 5", "value is there twice in one object"},
-      {"\"value\": 4", "\"value\": 4, \"rows\": 5", "parts[0].choices[0].rows is no field of it"},
-      {"\"graph\": \"aa\"", "\"graph\": \"aa\", \"switch\": 1", "parts[0].switch is no field of it"},
-      {"\"chip\"", "\"ship\": 1, \"chip\"", "ship is no field of it"},
-      {"\"graph\": \"bb\"", "\"graph\": \"aa\"", "parts[1].graph is there twice"},
-      {"\"op\": 0", R"("op": 0, "name": "tile_rows", "value": 2}, {"op": 0)", "parts[0].choices[1] is there twice"},
+      {"\"chip\"", "\"chip\": \"other\", \"chip\"", "chip occurs twice in one object"},
+      {"\"value\": 4", "\"value\": 4, \"value\": 5", "value occurs twice in one object"},
+      {"\"value\": 4", "\"value\": 4, \"rows\": 5", "parts[0].choices[0].rows is not a field of it"},
+      {"\"graph\": \"aa\"", "\"graph\": \"aa\", \"switch\": 1", "parts[0].switch is not a field of it"},
+      {"\"chip\"", "\"ship\": 1, \"chip\"", "ship is not a field of it"},
+      {"\"graph\": \"bb\"", "\"graph\": \"aa\"", "parts[1].graph occurs twice"},
+      {"\"op\": 0", R"("op": 0, "name": "tile_rows", "value": 2}, {"op": 0)", "parts[0].choices[1] occurs twice"},
   };
   for (const Wrong& row : rows) {
     std::string text = print(example());

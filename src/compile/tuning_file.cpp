@@ -32,7 +32,7 @@ Result<TunedPart> part_of(const Json& json, const std::string& where) {
     SK_TRY_ASSIGN(one.value, number_of((*choices)[i], at, "value"));
     SK_TRY(check_names((*choices)[i], at, {"op", "name", "value"}));
     if (!decided.emplace(one.op, one.name).second)
-      return wrong_field(at, "is there twice: its op and name have a value");
+      return wrong_field(at, "occurs twice: its op and name have a value already");
   }
   return part;
 }
@@ -75,7 +75,7 @@ Result<TuningFile> parse(std::string_view text) {
   std::set<std::string> graphs;
   for (size_t i = 0; i < parts->size(); ++i) {
     SK_TRY_ASSIGN(TunedPart part, part_of((*parts)[i], fmt::format("parts[{}]", i)));
-    if (!graphs.insert(part.graph).second) return wrong_field(fmt::format("parts[{}].graph", i), "is there twice");
+    if (!graphs.insert(part.graph).second) return wrong_field(fmt::format("parts[{}].graph", i), "occurs twice");
     file.parts.push_back(std::move(part));
   }
   return file;

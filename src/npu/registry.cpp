@@ -61,7 +61,7 @@ std::vector<std::string_view> names_of(const std::vector<const Assumption*>& ass
 
 std::string why_refused(std::string_view reason, const std::vector<std::string_view>& names) {
   const std::string unseen =
-      fmt::format("no recording shows the whole job{}{}", names.empty() ? "" : ": ", fmt::join(names, ", "));
+      fmt::format("the whole job was never recorded{}{}", names.empty() ? "" : ": ", fmt::join(names, ", "));
   return fmt::format("{} (unproven on silicon, unproven=refuse)", reason.empty() ? unseen : reason);
 }
 
@@ -103,7 +103,7 @@ std::string text_of(const MadeFor& made) {
   std::string devices;
   for (const Chip& chip : made.chips) devices += fmt::format(" or sim:{}", chip.name);
   return fmt::format("; it was compiled for {}{}", made.accelerator,
-                     devices.empty() ? ", of which no chip is known here"
+                     devices.empty() ? ", which is not a chip of this build"
                                      : fmt::format(": choose the device npu on a board that has it,{}", devices));
 }
 

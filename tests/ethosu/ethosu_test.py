@@ -124,7 +124,7 @@ class Programs(unittest.TestCase):
             forged.write_bytes(model[:at] + (0x2000180C).to_bytes(4, "little") + model[at + 4:])
             for verb in "check", "run":
                 done = skillet(verb, forged)
-                self.assertIn("it was compiled for another accelerator (4096 multiply-adds a cycle of product 2), of which no chip is known here",
+                self.assertIn("it was compiled for another accelerator (4096 multiply-adds a cycle of product 2), which is not a chip of this build",
                               done.stderr)
 
     def test_parts_hand_their_memory_on(self):

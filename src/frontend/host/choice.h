@@ -17,7 +17,7 @@
 namespace skillet::host {
 
 // End of a refusal's reason where `partition` decides.
-constexpr std::string_view kTakenByAll = " (partition=all takes it all the same)";
+constexpr std::string_view kTakenByAll = " (partition=all takes it anyway)";
 
 // An operation of the host: its number, and the tensors of the host that it reads and writes, where that matters.
 struct Node {

@@ -94,7 +94,7 @@ class Parser {
     if (field("id").empty()) return wrong("column id is empty");
     SK_TRY(read("id", id, kIdMax));
     layer.id = static_cast<int>(id);
-    if (!ids_.insert(layer.id).second) return wrong("column id: {} is there twice", id);
+    if (!ids_.insert(layer.id).second) return wrong("column id: {} occurs twice", id);
     const std::pair<std::string_view, int64_t*> sizes[] = {
         {"in_h", &layer.in_h},   {"in_w", &layer.in_w},   {"in_c", &layer.in_c}, {"out_h", &layer.out_h},
         {"out_w", &layer.out_w}, {"out_c", &layer.out_c}, {"kh", &layer.kh},     {"kw", &layer.kw}};

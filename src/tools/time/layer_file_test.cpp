@@ -63,7 +63,7 @@ TEST(LayerFile, BadFiles) {
   EXPECT_EQ(message(""), "line 1: no header line");
   EXPECT_EQ(message("id,op\n"), "line 1: column in_h is missing");
   EXPECT_EQ(message(std::string(kNetwork)).substr(0, 7), "line 2:");
-  EXPECT_EQ(message("id," + std::string(kNetwork)), "line 1: column id is there twice");
+  EXPECT_EQ(message("id," + std::string(kNetwork)), "line 1: column id occurs twice");
   EXPECT_EQ(row("1,c,conv"), "line 2: 3 fields, the header has 18");
   const std::string_view good = "1,c,conv,,8,8,3,4,4,16,3,3,2,2,1,1,relu6,432";
   EXPECT_EQ(row(good), "");
@@ -86,7 +86,7 @@ TEST(LayerFile, BadFiles) {
     text.replace(text.find(c.from), c.from.size(), c.to);
     EXPECT_NE(row(text).find(c.words), std::string::npos) << text << ": " << row(text);
   }
-  EXPECT_EQ(row(std::string(good) + "\n" + std::string(good)), "line 3: column id: 1 is there twice");
+  EXPECT_EQ(row(std::string(good) + "\n" + std::string(good)), "line 3: column id: 1 occurs twice");
   EXPECT_NE(message(std::string(kTable) + "7,conv,16,8,8,32,8,8,3,3,1,1,none,0,int4\n").find("column dtype: 'int4'"),
             std::string::npos);
   EXPECT_NE(message(std::string(kTable) + "7,conv,16,8,8,32,8,8,3,3,1,1,none,2,i8\n").find("column fused_add: '2'"),

@@ -86,7 +86,7 @@ class TuneTest(unittest.TestCase):
         good = self.tuned("a311d")
         part = good["parts"][0]
         rows = [
-            ("{", 2, "the text is no JSON"),
+            ("{", 2, "the text is not JSON"),
             ({**good, "chip": "imx8mp"}, 2, "chip is 'imx8mp', the device has 'a311d'"),
             ({**good, "build": "0"}, 2, "build is '0'"),
             ({**good, "parts": 3}, 2, "parts must be a list"),

@@ -360,7 +360,7 @@ class Protocol:
         except (ValueError, RecursionError):
             header = None
         if not isinstance(header, dict):
-            raise BadRequest("the first part is no JSON object")
+            raise BadRequest("the first part is not a JSON object")
         return header
 
     def _about_models(self, client: Client, header: dict[str, Any], parts: list[bytes]) -> dict[str, Any]:

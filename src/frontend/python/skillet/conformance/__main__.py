@@ -319,7 +319,7 @@ def merge(args: argparse.Namespace) -> int:
             if different:
                 raise BadFile(f"{other} and {one} are different runs ({'; '.join(different)})")
         if any(Path(one).resolve() == Path(other).resolve() for other in args.merge[:len(heads)]):
-            raise BadName(f"--merge {one}: is there twice")
+            raise BadName(f"--merge {one}: occurs twice")
         heads.append(head)
         for result in found:  # if several runs have the case, its failure counts
             if result.name not in results or results[result.name].status not in UNEXPECTED:
