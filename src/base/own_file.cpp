@@ -105,7 +105,7 @@ Result<void> fill(int fd, const std::string& path, std::initializer_list<std::sp
 }
 
 Result<void> check_own(const struct stat& status, const std::string& path, uint64_t limit_bytes) {
-  if (!S_ISREG(status.st_mode)) return error(ErrorCode::io, "{}: is no regular file", path);
+  if (!S_ISREG(status.st_mode)) return error(ErrorCode::io, "{}: is not a regular file", path);
   if (status.st_uid != ::geteuid())
     return error(ErrorCode::io, "{}: belongs to user {}, not to {}", path, status.st_uid, ::geteuid());
   if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) return error(ErrorCode::io, "{}: others may write it", path);

@@ -115,7 +115,7 @@ struct Impostor {
 TEST_F(OwnFile, TakesOnlyRegularFilesOfThisUser) {
   const std::string victim = (folder_ / "victim").string();
   const Impostor impostors[] = {
-      {"FIFO", [](const std::string& path) { ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0); }, "no regular file"},
+      {"FIFO", [](const std::string& path) { ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0); }, "not a regular file"},
       {"link", [&](const std::string& path) { fs::create_symlink(victim, path); }, "is a link"},
       {"hanging link", [](const std::string& path) { fs::create_symlink("nowhere", path); }, "is a link"},
       {"3 GiB without a byte on the disk",
@@ -161,7 +161,7 @@ TEST_F(OwnFile, TakesOnlyRegularFilesOfThisUser) {
   }
   fs::remove(path_);
   fs::create_directory(path_);
-  EXPECT_NE(read_own_file(path_, kLimit, kAny).error().message.find("no regular file"), std::string::npos);
+  EXPECT_NE(read_own_file(path_, kLimit, kAny).error().message.find("not a regular file"), std::string::npos);
   EXPECT_FALSE(replace_own_file(path_, {kNew}).ok());
   EXPECT_EQ(files(), 2u) << "no temporary file stays";
 }

@@ -196,7 +196,7 @@ std::string open_file(State& s, const std::string& path) {
   const bool goes_on = path == s.path && status.st_dev == s.device && status.st_ino == s.inode &&
                        static_cast<uint64_t>(status.st_size) == s.written;
   if (!is_there || !(S_ISREG(status.st_mode) || S_ISCHR(status.st_mode)))
-    why = "it is no regular file";
+    why = "it is not a regular file";
   else if (S_ISREG(status.st_mode) && !is_trace(fd, status.st_size))
     why = "there is something else in it; only a trace is replaced";
   else if (::flock(fd, LOCK_EX | LOCK_NB) != 0)

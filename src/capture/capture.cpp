@@ -79,7 +79,7 @@ Result<std::span<const uint32_t>> words_of(const Submission& submission) {
     return error(ErrorCode::malformed, "{} jobs are not one list of words", submission.jobs.size());
   const Commands& list = submission.jobs[0].commands[0];
   if (list.words.empty() && list.size_bytes != 0)
-    return error(ErrorCode::malformed, "its commands were not handed over as words");
+    return error(ErrorCode::malformed, "its commands are not inline words");
   return std::span<const uint32_t>(list.words);
 }
 

@@ -31,10 +31,10 @@ Result<FileWriter> create_next(const std::string& path, const DeviceInfo& device
   constexpr int kNamesTried = 1000;
   for (int i = 1;; ++i) {
     const std::string name = i == 1 ? path : fmt::format("{}.{}", path, i);
-    if (i == 1 && exists(name) && !is_file(name)) return error(ErrorCode::io, "{}: is no regular file", name);
+    if (i == 1 && exists(name) && !is_file(name)) return error(ErrorCode::io, "{}: is not a regular file", name);
     if (exists(name) && i < kNamesTried) continue;
     auto writer = FileWriter::create(name, device);
-    if (writer.ok() && i > 1) log::warning("{} exists; what {} is sent is recorded in {}", path, device.node, name);
+    if (writer.ok() && i > 1) log::warning("{} exists; submissions to {} are recorded in {}", path, device.node, name);
     if (writer.ok() || !exists(name) || i >= kNamesTried) return writer;  // else another process was faster
   }
 }
@@ -104,7 +104,7 @@ Result<FileWriter> FileWriter::create(const std::string& path, const DeviceInfo&
   if (state->fd < 0) return error(ErrorCode::io, "{}: {}", path, std::strerror(errno));
   // Shows other writers, until it is closed, that the file is not finished. Without support for locks it continues.
   if (::flock(state->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-    return error(ErrorCode::io, "{}: another recording takes its place", path);
+    return error(ErrorCode::io, "{}: another recording is replacing it", path);
   if (auto written = state->write(start); !written.ok()) {
     ::unlink(path.c_str());
     return std::move(written).error();

@@ -62,7 +62,7 @@ TEST_F(Recordings, HaveTheNextNameThatIsFree) {
   EXPECT_EQ(words_in(path("r")), (Words{1, 10}));
   const auto folder = into_next_file(folder_.string()).append(device_, submission(1));
   ASSERT_FALSE(folder.ok());
-  EXPECT_NE(folder.error().message.find("is no regular file"), std::string::npos) << folder.error().message;
+  EXPECT_NE(folder.error().message.find("is not a regular file"), std::string::npos) << folder.error().message;
   EXPECT_FALSE(into_next_file(path("no/such/folder")).append(device_, submission(1)).ok());
 }
 

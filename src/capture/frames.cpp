@@ -101,7 +101,7 @@ std::vector<Job> unpack_jobs(const Vector<Offset<fb::Job>>* from, CopyBudget& bu
 
 Result<BufferSnapshot> unpack_buffer(const fb::Buffer& from) {
   if (from.content() > static_cast<uint8_t>(Content::unknown))
-    return error(ErrorCode::malformed, "content {} is no known one", from.content());
+    return error(ErrorCode::malformed, "content {} is not known", from.content());
   return BufferSnapshot{.handle = from.handle(),
                         .address = from.address(),
                         .size_bytes = from.size_bytes(),
@@ -117,7 +117,7 @@ Result<SharedBytes> contents_of(const fb::Buffer& from, const std::map<uint32_t,
                                 CopyBudget& budget) {
   if (from.is_as_before()) {
     const auto before = known.find(from.handle());
-    if (before == known.end()) return error(ErrorCode::malformed, "its contents are those of no earlier submission");
+    if (before == known.end()) return error(ErrorCode::malformed, "its contents refer to no earlier submission");
     return before->second;
   }
   if (from.bytes() == nullptr) return error(ErrorCode::malformed, "its contents are missing");
@@ -151,7 +151,7 @@ Result<const T*> open_table(const FrameHeader& header, std::span<const uint8_t> 
   return flatbuffers::GetRoot<T>(table.data());
 }
 
-Error too_much_named() { return error(ErrorCode::malformed, "it names the same bytes again and again"); }
+Error too_much_named() { return error(ErrorCode::malformed, "it refers to the same bytes too often"); }
 
 }  // namespace
 
@@ -257,7 +257,7 @@ Result<DeviceInfo> FrameReader::device(const FrameHeader& header, std::span<cons
 
 Result<Submission> FrameReader::submission(const FrameHeader& header, std::span<const uint8_t> stored,
                                            uint64_t file_bytes) {
-  if (header.kind != FrameKind::submission) return error(ErrorCode::malformed, "it is no submission");
+  if (header.kind != FrameKind::submission) return error(ErrorCode::malformed, "it is not a submission");
   Bytes table;
   SK_TRY_ASSIGN(const fb::Submission* from, open_table<fb::Submission>(header, stored, file_bytes, table));
   CopyBudget budget(table.size());
@@ -268,7 +268,7 @@ Result<Submission> FrameReader::submission(const FrameHeader& header, std::span<
   for (uint32_t i = 0; i < count && budget.take(kItemBytes); ++i) {
     const fb::Buffer& one = *from->buffers()->Get(i);
     const std::string where = fmt::format("buffer {}", one.handle());
-    if (!handles.insert(one.handle()).second) return error(ErrorCode::malformed, "{} stands there twice", where);
+    if (!handles.insert(one.handle()).second) return error(ErrorCode::malformed, "{} occurs twice", where);
     SK_TRY_ASSIGN(BufferSnapshot buffer, unpack_buffer(one).with_context(where));
     if (buffer.content == Content::bytes) {
       SK_TRY_ASSIGN(buffer.bytes, contents_of(one, known_, budget).with_context(where));

@@ -126,17 +126,17 @@ Result<Submission> FolderSource::parse_submission(const Json& json) const {
   } else if (kind == "rocket") {
     SK_TRY(rocket(json, submission, uses));
   } else {
-    return error(ErrorCode::unsupported, "kind '{}' is none of etnaviv, rocket", kind);
+    return error(ErrorCode::unsupported, "kind '{}' is not etnaviv or rocket", kind);
   }
   SK_TRY_ASSIGN(const Json* buffers, array(json, "buffers"));
   std::set<uint32_t> handles;
   for (size_t i = 0; i < buffers->size(); ++i) {
     auto one = buffer((*buffers)[i], uses);
     if (one.ok() && kind == "etnaviv" && one->size_bytes % kPageBytes != 0)
-      one = error(ErrorCode::malformed, "size: {} bytes; the kernel gives whole pages", one->size_bytes);
+      one = error(ErrorCode::malformed, "size: {} bytes; the kernel allocates whole pages", one->size_bytes);
     if (!one.ok()) return std::move(one).error().with_context(fmt::format("buffers[{}]", i));
     if (!handles.insert(one->handle).second)
-      return error(ErrorCode::malformed, "buffers[{}]: handle {} stands there twice", i, one->handle);
+      return error(ErrorCode::malformed, "buffers[{}]: handle {} occurs twice", i, one->handle);
     uses.erase(one->handle);
     submission.buffers.push_back(std::move(one).value());
   }
@@ -245,7 +245,7 @@ Result<void> FolderSource::contents(const Json& json, BufferSnapshot& snapshot) 
       return {};
     }
     if (content != "input" && content != "input_converted" && content != "file")
-      return error(ErrorCode::unsupported, "content '{}' is none of zero, input, input_converted, file", content);
+      return error(ErrorCode::unsupported, "content '{}' is not one of zero, input, input_converted, file", content);
     snapshot.holds_input = content == "input";
     if (content != "file") return {};
   }

@@ -41,7 +41,7 @@ Result<File> File::open(const std::string& path) {
   File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat status {};
   if (file.fd_ < 0 || ::fstat(file.fd_, &status) != 0) return error(ErrorCode::io, "{}", std::strerror(errno));
-  if (!S_ISREG(status.st_mode)) return error(ErrorCode::io, "is no regular file");
+  if (!S_ISREG(status.st_mode)) return error(ErrorCode::io, "is not a regular file");
   file.size_ = static_cast<uint64_t>(status.st_size);
   return file;
 }
@@ -58,7 +58,7 @@ Result<Bytes> File::read(uint64_t offset, uint64_t size_bytes) const {
     const ssize_t now = ::pread(fd_, out.data() + got, size - got, static_cast<off_t>(offset + got));
     if (interruptions.again(now)) continue;
     if (now < 0) return error(ErrorCode::io, "{}", std::strerror(errno));
-    if (now == 0) return error(ErrorCode::io, "became shorter while it was read");
+    if (now == 0) return error(ErrorCode::io, "was shortened while it was read");
     got += static_cast<size_t>(now);
   }
   return out;
@@ -120,7 +120,7 @@ Result<void> FileSource::scan() {
     ++count_;
   }
   if (at < file_.size())
-    cut_off = fmt::format("cut off after submission {}: its last {} bytes are no whole submission", count_,
+    cut_off = fmt::format("cut off after submission {}: its last {} bytes are not a whole submission", count_,
                           file_.size() - at);
   return {};
 }
@@ -131,7 +131,7 @@ Result<Submission> FileSource::submission(size_t index) {
     frames_ = {};
   }
   SK_TRY_ASSIGN(const std::optional<FrameHeader> header, header_at(at_));
-  if (!header) return error(ErrorCode::io, "became shorter while it was read");
+  if (!header) return error(ErrorCode::io, "was shortened while it was read");
   SK_TRY_ASSIGN(const Bytes stored, file_.read(at_ + sizeof *header, header->stored_bytes));
   at_ += sizeof *header + stored.size();
   return frames_.submission(*header, stored, at_);

@@ -189,7 +189,7 @@ Result<void> check(const TensorLayout& l, const ImageShape& s) {
   const auto bad = [&](std::string_view what) {
     return error(ErrorCode::malformed, "layout ({}): {}", print(l), what);
   };
-  if (!has_sound_size(s)) return bad("a tensor of no sound size");
+  if (!has_sound_size(s)) return bad("a tensor with an invalid size");
   if (l.block < 1) return bad("no channels in a block");
   if (s.bytes() == 0) return {};
   auto dims = dimensions(l, s);

@@ -175,7 +175,7 @@ Result<Buffer> unpack(const fb::Buffer& b, const std::shared_ptr<const void>& ow
                 .size_bytes = b.size_bytes(),
                 .relocations = unpack_all(b.relocations(), budget)};
   if (b.role() > static_cast<uint8_t>(BufferRole::scratch))
-    return error(ErrorCode::malformed, "buffer '{}': role {} is no known one", buffer.name, b.role());
+    return error(ErrorCode::malformed, "buffer '{}': role {} is not known", buffer.name, b.role());
   buffer.role = static_cast<BufferRole>(b.role());
   if (b.contents() != nullptr) buffer.contents = {owner, {b.contents()->data(), b.contents()->size()}};
   return buffer;
@@ -199,7 +199,7 @@ Result<Program> unpack(const fb::Program& p, const std::shared_ptr<const void>& 
   program.operations = unpack_all(p.operations(), budget);
   program.debug_map = unpack_all(p.debug_map(), budget);
   program.constant_align = p.constant_align();
-  if (budget.is_spent()) return error(ErrorCode::malformed, "the program file names the same bytes again and again");
+  if (budget.is_spent()) return error(ErrorCode::malformed, "the program file refers to the same bytes too often");
   return program;
 }
 

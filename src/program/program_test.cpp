@@ -156,7 +156,7 @@ TEST(Program, VerifyNamesWrongJobs) {
                [](Program& p) { p.jobs[0].uses[0].write = true; });
   expect_wrong("job 'op0': the commands point to buffer 'weights:op0', which the job does not list",
                [](Program& p) { p.jobs[0].uses.erase(p.jobs[0].uses.begin()); });
-  expect_wrong("job 'op0': comes after job 0, which is no earlier one", [](Program& p) { p.jobs[0].after = {0}; });
+  expect_wrong("job 'op0': comes after job 0, which is not an earlier job", [](Program& p) { p.jobs[0].after = {0}; });
   expect_wrong("init job 'init' lists buffers", [](Program& p) { p.init_jobs[0].uses = {{1, true, false}}; });
 }
 
@@ -172,9 +172,9 @@ TEST(Program, VerifyNamesWrongBindingsAndDebugMaps) {
                [](Program& p) { p.outputs[0].offset_bytes = 17; });
   expect_wrong(
       "input tensor 0: layout (block 4, strides elem 1 px 4 row 20 block 4 image 100, 100 bytes, xor 0x80): a tensor "
-      "of no sound size",
+      "with an invalid size",
       [](Program& p) { p.inputs[0].shape.height = int64_t{1} << 62; });
-  expect_wrong("debug map: 'weights' leaves its buffer", [](Program& p) { p.debug_map[0].size_bytes = 57; });
+  expect_wrong("debug map: 'weights' is outside its buffer", [](Program& p) { p.debug_map[0].size_bytes = 57; });
   expect_wrong("debug map: 'weights': no operation 1", [](Program& p) { p.debug_map[0].operation = 1; });
 }
 
@@ -217,15 +217,15 @@ const WitnessCase kWitnessCases[] = {
      }},
     {"job 'op1': witness in buffer 'tensor:1', which the job does not write",
      [](Program& p) { p.jobs[1].uses[2].write = false; }},
-    {"job 'op0' and job 'op1': the witness of a job is in bytes of the other",
+    {"job 'op0' and job 'op1': the witness of one overlaps the other",
      [](Program& p) {
        p.jobs[1].witness = {2, 31, 16};
      }},
-    {"job 'op1' and job 'op0': the witness of a job is in bytes of the other",
+    {"job 'op1' and job 'op0': the witness of one overlaps the other",
      [](Program& p) {
        p.jobs[1].witness = {2, 5, 16};
      }},
-    {"job 'op1' and input tensor 7: the witness of a job is in bytes of the other",
+    {"job 'op1' and input tensor 7: the witness of one overlaps the other",
      [](Program& p) {
        p.inputs.push_back({.tensor = 7,
                            .buffer = 2,
@@ -233,7 +233,7 @@ const WitnessCase kWitnessCases[] = {
                            .shape = {.channels = 9},
                            .layout = nhwc_layout({.channels = 9})});
      }},
-    {"job 'op1' and input tensor 7: the witness of a job is in bytes of the other",
+    {"job 'op1' and input tensor 7: the witness of one overlaps the other",
      [](Program& p) {
        p.inputs.push_back({.tensor = 7,
                            .buffer = 2,
@@ -241,7 +241,7 @@ const WitnessCase kWitnessCases[] = {
                            .shape = {.channels = 1},
                            .layout = nhwc_layout({.channels = 1})});
      }},
-    {"input tensor 7 and job 'op1': the witness of a job is in bytes of the other",
+    {"input tensor 7 and job 'op1': the witness of one overlaps the other",
      [](Program& p) {  // after a job and a smaller input that both begin later
        p.jobs[0].witness = {2, 0, 1};
        p.inputs.push_back({.tensor = 7,
@@ -391,7 +391,7 @@ TEST(ProgramFile, SmallFilesGetLittleMemory) {
   program.add_operations(list);
   fb::FinishProgramBuffer(to, program.Finish());
   const std::string message = error_of(file_of({to.GetBufferPointer(), to.GetSize()}, false));
-  EXPECT_NE(message.find("the same bytes again and again"), std::string::npos) << message;
+  EXPECT_NE(message.find("the same bytes too often"), std::string::npos) << message;
 }
 
 }  // namespace

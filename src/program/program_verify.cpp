@@ -74,7 +74,8 @@ class Verifier {
 
   Result<void> relocation(const Relocation& one, uint64_t size_bytes) const {
     if (one.width_bits == 0 || one.bytes() > 8) return bad("its bits are not in 1 to 8 bytes");
-    if (!inside(one.at_byte, one.bytes(), size_bytes)) return bad(fmt::format("leaves the {} bytes there", size_bytes));
+    if (!inside(one.at_byte, one.bytes(), size_bytes))
+      return bad(fmt::format("is outside the {} bytes there", size_bytes));
     if (one.shift > 63) return bad(fmt::format("shift {}", one.shift));
     if (!exists(one.target)) return bad(fmt::format("no buffer {}", one.target));
     const Buffer& target = buffer(one.target);
@@ -95,7 +96,7 @@ class Verifier {
     }
     for (const ByteRange& range : one.commands) SK_TRY(commands(range, listed));
     for (const uint32_t before : one.after) {
-      if (before >= index) return bad(fmt::format("comes after job {}, which is no earlier one", before));
+      if (before >= index) return bad(fmt::format("comes after job {}, which is not an earlier job", before));
     }
     return {};
   }
@@ -163,8 +164,7 @@ class Verifier {
     for (const Owned& one : owned) {
       const Owned* before = one.job != nullptr ? furthest : furthest_witness;
       if (before != nullptr && before->range.buffer == one.range.buffer && before->end() > one.range.offset_bytes)
-        return bad(
-            fmt::format("{} and {}: the witness of a job is in bytes of the other", before->owner(), one.owner()));
+        return bad(fmt::format("{} and {}: the witness of one overlaps the other", before->owner(), one.owner()));
       const auto keep = [&](const Owned*& last) {
         if (last == nullptr || last->range.buffer != one.range.buffer || last->end() < one.end()) last = &one;
       };
@@ -181,7 +181,7 @@ class Verifier {
       if (one.tensor < 0 || one.tensor > kMaxTensor) return bad(fmt::format("{}: no tensor", at));
       if (!exists(one.buffer)) return bad(fmt::format("{}: no buffer {}", at, one.buffer));
       if (!inside(one.offset_bytes, one.layout.size_bytes, buffer(one.buffer).size_bytes))
-        return bad(fmt::format("{}: {} bytes at {} leave buffer '{}' of {} bytes", at, one.layout.size_bytes,
+        return bad(fmt::format("{}: {} bytes at {} are outside buffer '{}' of {} bytes", at, one.layout.size_bytes,
                                one.offset_bytes, buffer(one.buffer).name, buffer(one.buffer).size_bytes));
       SK_TRY(check(one.layout, one.shape).with_context(at));
       if (role == BufferRole::input && buffer(one.buffer).is_constant())
@@ -194,7 +194,7 @@ class Verifier {
     const auto operations = static_cast<int64_t>(program_.operations.size());
     for (const DebugEntry& one : program_.debug_map) {
       if (!exists(one.buffer) || !inside(one.offset_bytes, one.size_bytes, buffer(one.buffer).size_bytes))
-        return bad(fmt::format("debug map: '{}' leaves its buffer", one.what));
+        return bad(fmt::format("debug map: '{}' is outside its buffer", one.what));
       if (one.operation < -1 || one.operation >= operations)
         return bad(fmt::format("debug map: '{}': no operation {}", one.what, one.operation));
     }

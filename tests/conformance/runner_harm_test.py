@@ -52,7 +52,7 @@ class Folders(InFolder):
         self.assertLess(time.monotonic() - begin, PATIENCE_SECONDS)
         rows = {case["name"].removeprefix("nets/"): case for case in json.loads(out)["cases"]}
         self.assertEqual(rows.pop("right")["status"], "Pass")
-        for name, words in dict(pipe="is no regular file", socket="No such device or address", device="is no regular file", loop="symbolic links", nowhere="No such file", folder="is no regular file",
+        for name, words in dict(pipe="is not a regular file", socket="No such device or address", device="is not a regular file", loop="symbolic links", nowhere="No such file", folder="is not a regular file",
                                 huge="has 10737418240 bytes").items():
             row = rows.pop(name)
             self.assertEqual((row["status"], row["taken"]), ("Skip", None), row)
@@ -124,7 +124,7 @@ class Commands(InFolder):
 
     def test_outputs_of_any_size_and_kind(self):
         bomb = f"{sys.executable} -c \"import sys, numpy; numpy.savez_compressed(sys.argv[1], numpy.zeros(100 << 20, numpy.uint8))\" $3"
-        for script, words in [("true", "exit code 0, and wrote no file {outputs}"), ("mkfifo $3", "the file {outputs}: is no regular file"), ("ln -s /dev/zero $3", "is no regular file"),
+        for script, words in [("true", "exit code 0, and wrote no file {outputs}"), ("mkfifo $3", "the file {outputs}: is not a regular file"), ("ln -s /dev/zero $3", "is not a regular file"),
                               ("mkdir $3", "the file {outputs}"), ("echo text > $3", "is no .npz file"), (bomb, "have 104857[0-9]* bytes, the model's outputs 200"),
                               ("ln -sf /dev/zero $2", "changed the file {inputs}")]:
             (row,) = self.rows(script + "\n")

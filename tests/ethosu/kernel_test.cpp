@@ -140,7 +140,7 @@ TEST_F(Ethosu, FastMemoryIsOnTheChipOrABuffer) {
   const Handle from = filled(9), to = filled(1);
   const auto both = prepare(copy_stream(), {read(from, 0), written(to, 2)}, 64);
   ASSERT_FALSE(both.ok());
-  EXPECT_NE(both.error().message.find("region 2 is a buffer and memory on the chip"), std::string::npos);
+  EXPECT_NE(both.error().message.find("region 2 is both a buffer and on-chip memory"), std::string::npos);
 }
 
 // The chip's memory suffices up to its full size; one byte more needs a buffer, for which there is no memory here.
@@ -166,13 +166,13 @@ TEST_F(Ethosu, RefusesWhatIsNoJob) {
         Case{{"j", {{stream, 0, size}, {stream, 0, size}}, {written(to, 1)}}, "2 lists of commands"},
         Case{{"j", {{stream, 0, size}}, {read(from, 1), written(to, 1)}}, "region 1 is given twice"},
         Case{{"j", {{stream, 0, size}}, {read(to, 0), written(to, 1)}}, "is in two regions"},
-        Case{{"j", {{stream, 0, size}}, {written(to, 8)}}, "region 8 is given twice, or is not there"},
+        Case{{"j", {{stream, 0, size}}, {written(to, 8)}}, "region 8 is given twice, or does not exist"},
         Case{{"j", {{stream, 0, size}}, {written(99, 1)}}, "no buffer has handle 99"},
         Case{{"j", {{stream, 0, size}}, {written(stream, 1)}}, "no buffer has handle"},
         Case{{"j", {{to, 0, 4}}, {written(to, 1)}}, "no commands have handle"},
-        Case{{"j", {{stream, 0, size + 4}}, {written(to, 1)}}, "are no words"},
-        Case{{"j", {{stream, size, 4}}, {written(to, 1)}}, "are no words"},
-        Case{{"j", {{stream, 0, 6}}, {written(to, 1)}}, "are no words"},
+        Case{{"j", {{stream, 0, size + 4}}, {written(to, 1)}}, "are not whole words"},
+        Case{{"j", {{stream, size, 4}}, {written(to, 1)}}, "are not whole words"},
+        Case{{"j", {{stream, 0, 6}}, {written(to, 1)}}, "are not whole words"},
         Case{{"j", {{stream, 0, 4}}, {written(to, 1)}}, "op_stop must be the last"}}) {
     const auto refused = device_->prepare(one.job);
     ASSERT_FALSE(refused.ok()) << one.says;
@@ -238,7 +238,7 @@ TEST_F(Ethosu, SaysThatTheKernelHasNotGotTheNpuBack) {
   const auto dead = run(job);
   ASSERT_FALSE(dead.ok());
   EXPECT_EQ(dead.error().code, ErrorCode::device);
-  EXPECT_NE(dead.error().message.find("it has not got the NPU back"), std::string::npos) << dead.error().message;
+  EXPECT_NE(dead.error().message.find("it could not recover the NPU"), std::string::npos) << dead.error().message;
 }
 
 TEST_F(Ethosu, AFaultOfTheChipIsALostJobOrAnError) {

@@ -106,7 +106,7 @@ class CApi(unittest.TestCase):
     def test_pooling_that_is_not_heard_is_right(self):
         rows, err = self.rows(True, [POOLS_LAST], SKILLET_SIM_POOLING_DONE="lost")
         self.assertFalse([row for row in rows if row["error"]], rows)
-        self.assertIn("it does not listen to the pooling unit", err)
+        self.assertIn("it ignores the pooling unit's interrupts", err)
 
     def test_networks_at_once_have_one_core(self):
         """Runs threads and processes. The simulated chip ends a job that begins while its other core has one."""

@@ -138,7 +138,7 @@ TEST(Rk3576Faults, PoolingThatIsNotHeardIsNamed) {
     SCOPED_TRACE(kind.what);
     const Seen seen = infer(kind, "SKILLET_SIM_POOLING_DONE", "lost", "", 2);
     EXPECT_EQ(seen.at, -1) << seen.first_error;
-    EXPECT_EQ(seen.warned.find("it does not listen to the pooling unit") != std::string::npos, kind.pools_last)
+    EXPECT_EQ(seen.warned.find("it ignores the pooling unit's interrupts") != std::string::npos, kind.pools_last)
         << seen.warned;
   }
 }

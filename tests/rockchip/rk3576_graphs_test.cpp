@@ -413,10 +413,9 @@ TEST(Rk3576Graphs, KernelsThatLoseJobs) {
   const Case cases[] = {
       {"", "", "", "", chained},
       {"SKILLET_SIM_TASK_CON", "0x7001", "", "0x7001: 28673 tasks", chained},
-      {"SKILLET_SIM_POOLING_DONE", "lost", "", "did not write its output", chained,
-       "it does not listen to the pooling"},
+      {"SKILLET_SIM_POOLING_DONE", "lost", "", "did not write its output", chained, "it ignores the pooling"},
       {"", "", "", "", pool},
-      {"SKILLET_SIM_POOLING_DONE", "lost", "", "", pool, "it does not listen to the pooling"},
+      {"SKILLET_SIM_POOLING_DONE", "lost", "", "", pool, "it ignores the pooling"},
       {"SKILLET_SIM_TASK_CON", "0x7001", "", "0x7001: 28673 tasks", pool},
       {"", "", "job:2-*:reset", "run 1", chained},
       {"", "", "job:2:reset", "", chained},  // run again

@@ -87,7 +87,7 @@ class Node(unittest.TestCase):
                 (MODEL, "", None, False, ""), (pool, "", None, False, ""),
                 (MODEL, "SKILLET_SIM_TASK_CON=0x7001", None, True, "0x7001: 28673 tasks"),
                 (pool, "SKILLET_SIM_TASK_CON=0x7001", None, True, "0x7001: 28673 tasks"),
-                (pool, "SKILLET_SIM_POOLING_DONE=lost", None, False, "it does not listen to the pooling unit"),
+                (pool, "SKILLET_SIM_POOLING_DONE=lost", None, False, "it ignores the pooling unit's interrupts"),
                 (MODEL, "", "job:2-*:reset", True, "did not write its output")):
             with self.subTest(model=model, fault=fault or fail):
                 code, out, err = call("env", *([fault] if fault else []), SKILLET, "virtual", "--chip", "rk3576", *(["--fail", fail] if fail else []), "--",

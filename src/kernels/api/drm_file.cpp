@@ -25,25 +25,24 @@ struct Advice {
 // One row for each known failure of these calls.
 constexpr Advice kAdvice[] = {
     {ENOMEM, "ENOMEM", ErrorCode::io,
-     "the kernel has no memory left for it: close other programs, or run a smaller model or fewer at a time"},
+     "the kernel is out of memory for it: close other programs, or run a smaller model or fewer at a time"},
     {ENODEV, "ENODEV", ErrorCode::device,
-     "the device is gone: its kernel driver was unbound or unloaded (see dmesg); open it again once it is back"},
+     "the device was removed: its kernel driver was unbound or unloaded (see dmesg); open it again when it is back"},
     {ENXIO, "ENXIO", ErrorCode::device, "this DRM device has no such core: see skillet devices"},
     {EACCES, "EACCES", ErrorCode::io,
-     "no permission: sudo usermod -aG render $USER, then log in again (skillet doctor says more)"},
+     "no permission: sudo usermod -aG render $USER, then log in again (skillet doctor shows more)"},
     {EPERM, "EPERM", ErrorCode::io,
-     "not permitted: a container or sandbox must let the node through (--device NODE; skillet doctor says more)"},
+     "not permitted: a container or sandbox must pass the node through (--device NODE; skillet doctor shows more)"},
     {ETIMEDOUT, "ETIMEDOUT", ErrorCode::timeout,
-     "the NPU did not finish in time: it hangs, or other programs keep it busy; dmesg says if it was reset"},
+     "the NPU did not finish in time: it hangs, or other programs keep it busy; dmesg shows whether it was reset"},
     {EIO, "EIO", ErrorCode::device,
      "the hardware or its driver failed (see dmesg); try again, then reload the driver or reboot"},
     {EINVAL, "EINVAL", ErrorCode::device,
-     "the kernel refused the arguments: a kernel that is too old (see skillet doctor), or a bug to report with the "
-     "output of SKILLET_DEBUG=submit"},
+     "the kernel refused the arguments: it is too old (see skillet doctor), or this is a bug to report with the output "
+     "of SKILLET_DEBUG=submit"},
     {EBUSY, "EBUSY", ErrorCode::device, "something else uses it: wait for other programs on the NPU and try again"},
-    {ENOSPC, "ENOSPC", ErrorCode::out_of_range,
-     "no room for it in the device's address space: run fewer models in one process"},
-    {EINTR, "EINTR", ErrorCode::io, "signals kept interrupting it: block the signals of timers around the call"},
+    {ENOSPC, "ENOSPC", ErrorCode::out_of_range, "the device's address space is full: run fewer models in one process"},
+    {EINTR, "EINTR", ErrorCode::io, "signals kept interrupting it: block timer signals around the call"},
     {EAGAIN, "EAGAIN", ErrorCode::device, "the kernel kept asking to try again: the NPU is overloaded or stuck"},
     {EMFILE, "EMFILE", ErrorCode::io, "too many open files in this process: raise ulimit -n"},
     {ENFILE, "ENFILE", ErrorCode::io, "too many open files on this machine"},
@@ -176,8 +175,8 @@ Result<void> DrmFile::take_turn() const {
   while (calls_->take_turn(fd_) == -EAGAIN) {
     if (std::chrono::steady_clock::now() > end)
       return error(ErrorCode::timeout,
-                   "{}: another program, or another device of this one, has had jobs on this NPU for {} s; its cores "
-                   "spoil each other, so one of them has to end",
+                   "{}: another program, or another device in this one, has run jobs on this NPU for {} s; its cores "
+                   "cannot run at the same time, so stop one",
                    node_, kTurnTimeout.count());
     std::this_thread::sleep_for(kBetweenTurns);
   }

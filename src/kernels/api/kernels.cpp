@@ -28,9 +28,9 @@ Result<void> ask(const DrmFile& file, NodeReport& report) {
   const bool is_later = version.major > driver->major && version.major <= driver->last_major;
   if (!is_later && (version.major != driver->major || version.minor < driver->minor))
     return error(ErrorCode::unsupported,
-                 "{}: {} interface {}.{}; telling NPUs apart needs {}.{} or newer: a Linux kernel from {}.{} on",
-                 report.node, driver->name, version.major, version.minor, driver->major, driver->minor,
-                 driver->since.major, driver->since.minor);
+                 "{}: {} interface {}.{}; identifying the NPU needs {}.{} or newer: Linux {}.{} or newer", report.node,
+                 driver->name, version.major, version.minor, driver->major, driver->minor, driver->since.major,
+                 driver->since.minor);
   SK_TRY_ASSIGN(report.cores, driver->ask(file));
   return {};
 }
@@ -38,7 +38,7 @@ Result<void> ask(const DrmFile& file, NodeReport& report) {
 Result<const KernelDriver*> driver_of(const Core& core) {
   const KernelDriver* const driver = find_kernel_driver(core.info.kernel_driver);
   if (driver != nullptr) return driver;
-  return error(ErrorCode::unsupported, "{}: this build does not speak to the kernel driver '{}'", core.info.node,
+  return error(ErrorCode::unsupported, "{}: this build does not support the kernel driver '{}'", core.info.node,
                core.info.kernel_driver);
 }
 

@@ -71,7 +71,7 @@ int answer_unknown(Kernel& kernel, const File& file, unsigned number) {
 int give_text(Kernel& kernel, std::string_view text, char* to, size_t& length) {
   const size_t given = std::min(std::exchange(length, text.size()), text.size());
   if (to == nullptr || kernel.copy_to_user(reinterpret_cast<uint64_t>(to), text.data(), given) == 0) return 0;
-  return kernel.refuse(EFAULT, "'{}' cannot be written where it was asked for", text);
+  return kernel.refuse(EFAULT, "'{}' cannot be written to the given address", text);
 }
 
 int give_version(Kernel& kernel, std::string_view name, std::string_view date, std::string_view description,

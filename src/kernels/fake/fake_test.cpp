@@ -136,7 +136,7 @@ TEST(FaultPlan, SaysWhichCallsFailAndHow) {
       {"submit:1x:EIO", "from 1 up"},         {"submit::EIO", "from 1 up"},
       {"submit:-1:EIO", "from 1 up"},         {"submit:1-:EIO", "from 1 up"},
       {"submit:1-0:EIO", "from 1 up"},        {"submit:1-2x:EIO", "from 1 up"},
-      {"submit:1:eio", "no errno name"},      {"submit:1:", "no errno name"},
+      {"submit:1:eio", "not an errno name"},  {"submit:1:", "not an errno name"},
       {"open:1:hang", "only submit can"},     {"submit:1:drop", "only job can drop"},
       {"job:1:EIO", "a job has no errno"},    {"submit:1:EIO,x", "fault 'x'"}};
   for (const auto& [text, message] : wrong) {

@@ -33,11 +33,11 @@ Result<Fault> parse_fault(std::string_view call, std::string_view what) {
   }
   if (call == "job")
     return error(ErrorCode::invalid_argument,
-                 "'{}' is none of hang, reset, reset_before, drop, late: a job has no errno", what);
+                 "'{}' is not one of hang, reset, reset_before, drop, late: a job has no errno", what);
   const int number = errno_by_name(what);
   if (number == 0)
     return error(ErrorCode::invalid_argument,
-                 "'{}' is no errno name such as EIO, nor hang, reset, reset_before or late", what);
+                 "'{}' is not an errno name such as EIO, nor hang, reset, reset_before or late", what);
   return Fault{FaultKind::number, number};
 }
 

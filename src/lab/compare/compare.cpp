@@ -28,7 +28,7 @@ class Walk {
   // Reads and decodes the next submission.
   Result<void> step() {
     SK_TRY_ASSIGN(std::optional<capture::Submission> one, reader_.next());
-    if (!one) return error(ErrorCode::io, "became shorter while it was read");
+    if (!one) return error(ErrorCode::io, "was shortened while it was read");
     submission = std::move(*one);
     SK_TRY_ASSIGN(decoded, driver_.decode(chip_, submission));
     return {};

@@ -289,7 +289,7 @@ USES = [
      "waiting up to 300 ms"),
     ("SKILLET_ALLOW_UNPROVEN=1 $sk virtual --chip a311d --fail open:1:EACCES -- $sk run $m --device npu", CANNOT_BEGIN,
      "/dev/dri/renderD128: opening: EACCES"),
-    ("SKILLET_DEBUG=capture=$T/cut.skcap $sk run $m --device sim:a311d > /dev/null", FINE, "cut.skcap exists; what sim:a311d is sent is recorded in"),
+    ("SKILLET_DEBUG=capture=$T/cut.skcap $sk run $m --device sim:a311d > /dev/null", FINE, "cut.skcap exists; submissions to sim:a311d are recorded in"),
     ("$sk run $m --device npu", CANNOT_BEGIN, "no NPU here"),
     ("$sk compile $m --device cpu", CANNOT_BEGIN, "the CPU needs no compiling"),
     ("$sk virtual --chip toaster -- true", CANNOT_BEGIN, "toaster"),

@@ -540,7 +540,7 @@ class Command(unittest.TestCase):
             for number in ("", ".2"):
                 done = subprocess.run([SKILLET, "run", MODEL, "--device", "sim:a311d"], capture_output=True, text=True,
                                       timeout=60, env={**os.environ, "HOME": folder, "SKILLET_DEBUG": "capture=~/jobs"})
-                said = number and (f"skillet: warning: {folder}/jobs exists; what sim:a311d is sent is recorded in "
+                said = number and (f"skillet: warning: {folder}/jobs exists; submissions to sim:a311d are recorded in "
                                    f"{folder}/jobs{number}\n")
                 self.assertEqual((done.returncode, done.stderr), (0, said))
                 self.assertGreater(len(report("decode", f"{folder}/jobs{number}")["submissions"]), 0)

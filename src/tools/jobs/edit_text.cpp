@@ -248,7 +248,7 @@ class Parser {
     if (one.size_bytes > UINT64_MAX - one.address)
       return error(ErrorCode::malformed, "{} bytes at {:#x}: they end beyond 64 bits", one.size_bytes, one.address);
     if (capture::find_buffer(submission(), one.handle) != nullptr)
-      return error(ErrorCode::malformed, "{} stands there twice", handle);
+      return error(ErrorCode::malformed, "{} occurs twice", handle);
     SK_TRY(contents(line.word(), one));
     while (!line.is_end()) {
       const std::string_view name = line.word();

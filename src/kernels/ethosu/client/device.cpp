@@ -155,7 +155,7 @@ Result<std::span<uint8_t>> EthosuDevice::map(Handle handle) {
   Buffer& buffer = buffers_.at(handle);
   if (buffer.bytes == nullptr) {
     BoMmapOffset request{.handle = handle, .pad = 0, .offset = 0};
-    SK_TRY(file_.call(kBoMmapOffset, &request, fmt::format("asking for the map offset of buffer {}", handle)));
+    SK_TRY(file_.call(kBoMmapOffset, &request, fmt::format("reading the map offset of buffer {}", handle)));
     SK_TRY(file_.map_buffer(handle, buffer.size_bytes, request.offset, buffer.bytes));
   }
   return std::span<uint8_t>(buffer.bytes, buffer.size_bytes);
@@ -192,7 +192,7 @@ Result<std::span<const uint8_t>> EthosuDevice::words_of(const Job& job) const {
   const uint64_t there = found->second.size();
   if (range.offset_bytes > there || range.size_bytes > there - range.offset_bytes || range.size_bytes == 0 ||
       range.size_bytes % 4 != 0)
-    return error(ErrorCode::invalid_argument, "{}: {} bytes at {} of {} bytes of commands are no words",
+    return error(ErrorCode::invalid_argument, "{}: {} bytes at {} of {} bytes of commands are not whole words",
                  core_.info.node, range.size_bytes, range.offset_bytes, there);
   return std::span<const uint8_t>(found->second).subspan(range.offset_bytes, range.size_bytes);
 }
@@ -200,7 +200,7 @@ Result<std::span<const uint8_t>> EthosuDevice::words_of(const Job& job) const {
 Result<void> EthosuDevice::list(const JobBuffer& use, Prepared& prepared) const {
   SK_TRY_ASSIGN(const Buffer* buffer, find(use.handle));
   if (use.slot >= kRegions || prepared.job.region_bo_handles[use.slot] != 0)
-    return error(ErrorCode::invalid_argument, "{}: region {} is given twice, or is not there", core_.info.node,
+    return error(ErrorCode::invalid_argument, "{}: region {} is given twice, or does not exist", core_.info.node,
                  use.slot);
   if (std::ranges::find(prepared.uses, use.handle, &Use::handle) != prepared.uses.end())
     return error(ErrorCode::invalid_argument, "{}: buffer {} is in two regions", core_.info.node, use.handle);
@@ -215,7 +215,7 @@ Result<void> EthosuDevice::give_sram(uint64_t size_bytes, Prepared& prepared) {
   uint32_t& region = prepared.job.region_bo_handles[kSramRegion];
   if (size_bytes == 0) return {};
   if (region != 0)
-    return error(ErrorCode::invalid_argument, "{}: region {} is a buffer and memory on the chip", core_.info.node,
+    return error(ErrorCode::invalid_argument, "{}: region {} is both a buffer and on-chip memory", core_.info.node,
                  kSramRegion);
   if (size_bytes <= core_.info.fact("sram_size")) {
     prepared.job.sram_size = static_cast<uint32_t>(size_bytes);
@@ -232,7 +232,8 @@ Result<Handle> EthosuDevice::create_stream(std::span<const uint8_t> words) const
                             .data = reinterpret_cast<uintptr_t>(words.data()),
                             .handle = 0,
                             .pad = 0};
-  SK_TRY(file_.call(kCmdstreamBoCreate, &request, fmt::format("handing over {} bytes of commands", words.size())));
+  SK_TRY(file_.call(kCmdstreamBoCreate, &request,
+                    fmt::format("passing {} bytes of commands to the kernel", words.size())));
   return request.handle;
 }
 
@@ -243,7 +244,7 @@ Result<JobId> EthosuDevice::prepare(const Job& job) {
   SK_TRY_ASSIGN(const auto words, words_of(job).with_context(context()));
   for (const JobBuffer& one : job.buffers) SK_TRY(list(one, to).with_context(context()));
   if (to.written == 0)
-    return error(ErrorCode::invalid_argument, "job '{}' writes no buffer: nothing would show its end", job.name);
+    return error(ErrorCode::invalid_argument, "job '{}' writes no buffer, so its end could not be detected", job.name);
   SK_TRY_ASSIGN(to.job.cmd_bo, create_stream(words).with_context(context()));
   if (auto given = give_sram(job.sram_bytes, to); !given.ok()) {
     file_.close_buffer(to.job.cmd_bo);
@@ -293,11 +294,10 @@ Result<Fence> EthosuDevice::submit(std::span<const JobId> jobs) {
   if (tells_submits_) log::write(log::Level::info, fmt::format("{}: submit {} jobs", core_.info.node, call_.size()));
   const int number = file_.try_call(kSubmit, &request);
   if (number == EACCES)  // returned for no other reason
-    return error(
-        ErrorCode::device,
-        "{}: the kernel takes no job: it has not got the NPU back since a job timed out (see dmesg); restart the "
-        "machine (a kernel without CONFIG_PM_SLEEP never gets it back)",
-        core_.info.node);
+    return error(ErrorCode::device,
+                 "{}: the kernel takes no jobs: it could not recover the NPU after a job timed out (see dmesg); "
+                 "restart the machine (a kernel without CONFIG_PM_SLEEP never recovers it)",
+                 core_.info.node);
   if (number != 0) return file_.failure(number, fmt::format("submitting {} jobs", call_.size()));
   in_flight_.push_back(submission);
   ++last_fence_;
@@ -327,9 +327,9 @@ Result<void> EthosuDevice::wait(Fence fence, std::chrono::nanoseconds timeout) {
       const auto found = prepared_.find(job);
       return file_.failure(
           number == EBUSY ? ETIMEDOUT : number,
-          fmt::format("waiting up to {} ms for job {}",
-                      std::chrono::duration_cast<std::chrono::milliseconds>(patience).count(),
-                      found == prepared_.end() ? "that is released" : fmt::format("'{}'", found->second.name)));
+          fmt::format(
+              "waiting up to {} ms for job {}", std::chrono::duration_cast<std::chrono::milliseconds>(patience).count(),
+              found == prepared_.end() ? "that was already released" : fmt::format("'{}'", found->second.name)));
     }
   }
   return {};

@@ -7,7 +7,7 @@ namespace {
 
 constexpr unsigned kLastNode = 31;
 constexpr std::string_view kCompatibles[] = {"arm,ethos-u65", "arm,ethos-u85"};
-constexpr Notes kNotes[] = {{"", "what Arm's compiler Vela made for this NPU runs on it, too (docs/ethos-u.md)", ""}};
+constexpr Notes kNotes[] = {{"", "models compiled for this NPU by Arm's Vela also run on it (docs/ethos-u.md)", ""}};
 constexpr Board kBoards[] = {{"fsl,imx93", "NXP i.MX 93", {6, 19}, "the node of arm,ethos-u65 in imx93*.dtb"}};
 
 Result<std::vector<Core>> read_cores(const DrmFile& file) {
@@ -20,7 +20,7 @@ Result<std::vector<Core>> read_cores(const DrmFile& file) {
 Result<Core> read_core(const DrmFile& file) {
   NpuInfo info{};
   DevQuery request{.type = kQueryNpuInfo, .size = sizeof info, .pointer = reinterpret_cast<uintptr_t>(&info)};
-  SK_TRY(file.call(kDevQuery, &request, "asking which NPU it is"));
+  SK_TRY(file.call(kDevQuery, &request, "reading which NPU it is"));
   return Core{.info = {.kernel_driver = kDriverName,
                        .node = file.node(),
                        .compatible = file.calls().compatible(file.fd()),

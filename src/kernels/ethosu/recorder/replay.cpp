@@ -42,7 +42,7 @@ class EthosuReplayer final : public Replayer {
   Result<std::span<const uint8_t>> contents(Handle recorded) override {
     const auto found = buffers_.find(recorded);
     if (found == buffers_.end())
-      return error(ErrorCode::invalid_argument, "the submission that ran last has no buffer {}", recorded);
+      return error(ErrorCode::invalid_argument, "the last submission has no buffer {}", recorded);
     SK_TRY(device_->begin_cpu(found->second.handle, false));
     SK_TRY_ASSIGN(const auto bytes, device_->map(found->second.handle));
     SK_TRY(device_->end_cpu(found->second.handle));

@@ -203,7 +203,7 @@ Result<std::span<uint8_t>> EtnavivDevice::map(Handle handle) {
   if (buffer.bytes == nullptr) {
     GemInfo request{.handle = handle, .pad = 0, .offset = 0};
     if (const int number = file_.try_call(kGemInfo, &request); number != 0)  // the message is formatted only on failure
-      return file_.failure(number, fmt::format("asking for the map offset of buffer {}", handle));
+      return file_.failure(number, fmt::format("reading the map offset of buffer {}", handle));
     SK_TRY(file_.map_buffer(handle, buffer.size_bytes, request.offset, buffer.bytes));
   }
   return std::span<uint8_t>(buffer.bytes, buffer.size_bytes);
@@ -240,7 +240,7 @@ Result<std::span<const uint8_t>> EtnavivDevice::words_of(const Job& job) const {
   const uint64_t there = found->second->size();
   if (range.offset_bytes > there || range.size_bytes > there - range.offset_bytes || range.size_bytes == 0 ||
       range.offset_bytes % 4 != 0 || range.size_bytes % 4 != 0 || range.size_bytes > UINT32_MAX)
-    return error(ErrorCode::invalid_argument, "{}: {} bytes at {} of {} bytes of commands are no words",
+    return error(ErrorCode::invalid_argument, "{}: {} bytes at {} of {} bytes of commands are not whole words",
                  core_.info.node, range.size_bytes, range.offset_bytes, there);
   return std::span<const uint8_t>(*found->second).subspan(range.offset_bytes, range.size_bytes);
 }
@@ -285,7 +285,8 @@ Result<Fence> EtnavivDevice::submit_one(JobId id, const Prepared& job) {
   for (const SubmitBo& use : job.bos) {
     SK_TRY_ASSIGN(const Buffer* buffer, find(use.handle));
     if (buffer->address != use.presumed)
-      return error(ErrorCode::invalid_argument, "{}: buffer {} is another one now", core_.info.node, use.handle);
+      return error(ErrorCode::invalid_argument, "{}: buffer {} was replaced since the job was prepared",
+                   core_.info.node, use.handle);
   }
   GemSubmit request = job.request;
   if (tells_submits_)
@@ -322,7 +323,8 @@ Result<void> EtnavivDevice::wait_kernel(const InFlight& job, std::chrono::nanose
   const auto patience = std::min<std::chrono::nanoseconds>(timeout, kForever) + kPatience;
   if (const int number = file_.try_call(kWaitFence, &request, patience); number != 0) {
     const auto found = prepared_.find(job.job);
-    const std::string name = found == prepared_.end() ? "that is released" : fmt::format("'{}'", found->second.name);
+    const std::string name =
+        found == prepared_.end() ? "that was already released" : fmt::format("'{}'", found->second.name);
     return file_.failure(number,
                          fmt::format("waiting up to {} ms for job {}",
                                      std::chrono::duration_cast<std::chrono::milliseconds>(timeout).count(), name));
@@ -386,11 +388,10 @@ Result<std::unique_ptr<Device>> open_device(const Core& core, const SyscallsRef&
   const uint64_t first_address = query.value;
   // Descriptors contain addresses that the kernel's relocations cannot patch.
   if (first_address == kNoSoftpin || first_address % kPageBytes != 0 || first_address >= kAddressEnd)
-    return error(
-        ErrorCode::unsupported,
-        "{}: core {} lets user space choose no addresses (softpin start {:#x}): it has no MMUv2, or the kernel "
-        "is older than 5.5; the NPU cannot be used without",
-        core.info.node, core.index, first_address);
+    return error(ErrorCode::unsupported,
+                 "{}: core {} does not let user space choose addresses (softpin start {:#x}), which the NPU needs: it "
+                 "has no MMUv2, or the kernel is older than 5.5",
+                 core.info.node, core.index, first_address);
   return std::unique_ptr<Device>(std::make_unique<EtnavivDevice>(std::move(file), core, first_address));
 }
 

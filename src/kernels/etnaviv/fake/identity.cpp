@@ -14,7 +14,7 @@ namespace {
 using namespace kernels::etnaviv;
 
 constexpr std::string_view kUnknown =
-    "the mainline kernel has no driver for it; it stands behind that of its relatives";
+    "the mainline kernel has no driver for it; the driver of related NPUs is emulated";
 
 constexpr uint32_t kParamFeaturesFirst = 0x03, kParamFeaturesLast = 0x0f;
 

@@ -103,7 +103,7 @@ int EtnavivFile::look_up(const abi::GemSubmit& args, Request& request) {
     Entry& entry = *find(listed.handle);
     if (const int failure = need_memory("submit", listed.handle, *entry.buffer); failure != 0) return failure;
     if (const int failure = place(listed, is_softpin, entry, request); failure != 0)
-      return kernel_.refuse(-failure, "submit: handle {}: no room for {} bytes at {:#x}", listed.handle,
+      return kernel_.refuse(-failure, "submit: handle {}: no address space for {} bytes at {:#x}", listed.handle,
                             entry.buffer->size_bytes(), listed.presumed);
     request.uses.push_back({entry.buffer, *entry.address, (listed.flags & abi::kSubmitBoWrite) != 0});
   }

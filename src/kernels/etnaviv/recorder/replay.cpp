@@ -26,7 +26,7 @@ Result<Replay::Buffer> Replay::allocate(uint64_t size_bytes) const {
   SK_TRY(file_.call(kGemNew, &made, "allocating a buffer"));
   Buffer buffer{.handle = made.handle, .size_bytes = size_bytes};
   GemInfo info{.handle = made.handle, .pad = 0, .offset = 0};
-  SK_TRY(file_.call(kGemInfo, &info, "asking for a map offset"));
+  SK_TRY(file_.call(kGemInfo, &info, "reading a map offset"));
   uint8_t* bytes = nullptr;
   const int result = file_.calls().mmap(file_.fd(), size_bytes, info.offset, bytes);
   if (result < 0) return file_.failure(-result, "mapping a buffer");

@@ -148,7 +148,7 @@ RocketDevice::~RocketDevice() {
   pause_until_quiet();
   for (auto left = kReleaseTimeout / kBetweenProbes; !has_kernel_released(); --left) {
     if (left == 0) {
-      log::warning("{}: stays open: the kernel holds buffers of jobs that have ended, or a dma-buf of one is open",
+      log::warning("{}: stays open: the kernel still holds buffers of ended jobs, or a dma-buf of one is open",
                    core_.info.node);
       file_.leave_open();
       break;
@@ -272,8 +272,8 @@ Result<Task> RocketDevice::task_of(const Commands& commands) const {
   const uint64_t start = buffer->address + commands.offset_bytes, size = commands.size_bytes;
   if (commands.offset_bytes > buffer->size_bytes || size > buffer->size_bytes - commands.offset_bytes || size == 0 ||
       size % kCommandBytes != 0 || start % kCommandsAlignment != 0)
-    return error(ErrorCode::invalid_argument, "{}: {} bytes at {} of {} are no register commands", core_.info.node,
-                 size, commands.offset_bytes, buffer->size_bytes);
+    return error(ErrorCode::invalid_argument, "{}: {} bytes at {} of {} are not whole register commands",
+                 core_.info.node, size, commands.offset_bytes, buffer->size_bytes);
   return Task{static_cast<uint32_t>(start), static_cast<uint32_t>(size / kCommandBytes)};
 }
 
@@ -308,7 +308,7 @@ Result<JobId> RocketDevice::prepare(const Job& job) {
     note_use(one.handle, to);
   }
   if (to.tasks.empty() || to.out.empty())
-    return error(ErrorCode::invalid_argument, "job '{}': {} tasks that write {} buffers: nothing would show its end",
+    return error(ErrorCode::invalid_argument, "job '{}': {} tasks that write {} buffers: its end could not be detected",
                  job.name, to.tasks.size(), to.out.size());
   const auto pointer = [](const auto& items) {
     return static_cast<uint64_t>(reinterpret_cast<uintptr_t>(items.data()));
@@ -376,7 +376,7 @@ Result<Fence> RocketDevice::submit(std::span<const JobId> jobs) {
   if (!quiet_.submitted(jobs_in_flight_ + jobs.size())) {
     quiet_.back_to(before);
     if (in_flight_.empty()) end_turn();
-    return error(ErrorCode::device, "{}: the process ends: no job is started any more", core_.info.node);
+    return error(ErrorCode::device, "{}: the process is ending: no more jobs are started", core_.info.node);
   }
   if (const int number = file_.try_call(kSubmit, &request); number != 0) {
     quiet_.back_to(before);  // nothing was sent
@@ -414,14 +414,15 @@ int RocketDevice::finish_first(std::chrono::nanoseconds timeout) {
 void RocketDevice::tell_of_timeout() {
   if (std::exchange(told_of_timeout_, true)) return;
   const std::string_view advice = notes_of(core_.info).lost_jobs;
-  log::warning("{}: {}: the kernel ended it after {} ms, as where nobody tells it that a job is done{}{}",
-               core_.info.node, describe(in_flight_.front()), kJobTimeout.count(), advice.empty() ? "" : "; ", advice);
+  log::warning("{}: {}: the kernel ended it after {} ms, as if it missed the job's interrupt{}{}", core_.info.node,
+               describe(in_flight_.front()), kJobTimeout.count(), advice.empty() ? "" : "; ", advice);
 }
 
 std::string RocketDevice::describe(const InFlight& submission) const {
   const auto name = [&](JobId id) {
     const auto found = prepared_.find(id);
-    return found == prepared_.end() ? std::string("that is released") : fmt::format("'{}'", found->second.name);
+    return found == prepared_.end() ? std::string("that was already released")
+                                    : fmt::format("'{}'", found->second.name);
   };
   if (submission.jobs == 1) return fmt::format("job {}", name(submission.last));
   return fmt::format("{} jobs ({} to {})", submission.jobs, name(submission.first), name(submission.last));

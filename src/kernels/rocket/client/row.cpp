@@ -23,16 +23,16 @@ constexpr Board kBoards[] = {
 };
 constexpr Notes kNotes[] = {
     {kRk3588,
-     "Linux starts this NPU's clock at 200 MHz, a fifth of what it can do: a job of half a second at that clock is "
-     "thrown away, and networks take longer than they need",
+     "Linux sets this NPU's clock to 200 MHz, a fifth of its maximum: networks are slow, and jobs of half a second or "
+     "more are dropped",
      ""},
     {kRk3576,
-     "the firmware sets this NPU's clock; the kernel must start a task with TASK_CON 0x70001, and leave the NPU's rail "
-     "on (regulator-always-on); one of the two cores is used: two busy ones spoil each other",
-     "where only the first job after a pause of the NPU computes, the kernel writes TASK_CON as for the RK3588 "
-     "(0x7001: 28673 tasks) and needs 0x70001; where only jobs of pooling are lost, it does not listen to the pooling "
-     "unit (interrupt bits 10 and 11); where no job computes, a program before wrote elements wider than a byte, or "
-     "ran on the other core: one core at a time, and power off and on again",
+     "the firmware sets this NPU's clock; the kernel must start a task with TASK_CON 0x70001, and keep the NPU's rail "
+     "on (regulator-always-on); only one of the two cores is used: two busy cores corrupt each other's results",
+     "if only the first job after a pause of the NPU computes, the kernel writes TASK_CON as for the RK3588 (0x7001: "
+     "28673 tasks) but needs 0x70001; if only pooling jobs are lost, it ignores the pooling unit's interrupts (bits 10 "
+     "and 11); if no job computes, an earlier program wrote elements wider than a byte, or ran on the other core: use "
+     "one core at a time, and power off and on again",
      true},
 };
 

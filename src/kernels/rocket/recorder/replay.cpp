@@ -36,7 +36,7 @@ class RocketReplayer final : public Replayer {
   Result<std::span<const uint8_t>> contents(Handle recorded) override {
     const auto found = buffers_.find(recorded);
     if (found == buffers_.end())
-      return error(ErrorCode::invalid_argument, "the submission that ran last has no buffer {}", recorded);
+      return error(ErrorCode::invalid_argument, "the last submission has no buffer {}", recorded);
     return std::span<const uint8_t>(found->second.bytes);
   }
 

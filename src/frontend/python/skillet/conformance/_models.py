@@ -20,7 +20,7 @@ def opened(path: Path) -> BinaryIO:
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise OSError(f"{path}: is no regular file")
+        raise OSError(f"{path}: is not a regular file")
     return os.fdopen(descriptor, "rb")
 
 
