@@ -55,22 +55,17 @@ CpuWork cpu_work_of(const ir::Graph& graph, ir::OpId id) {
     case ir::OpKind::hard_swish:
     case ir::OpKind::elu:
     case ir::OpKind::exp:
+    case ir::OpKind::gelu:
     case ir::OpKind::softmax:
     case ir::OpKind::byte_table: return CpuWork::table;
-    case ir::OpKind::add:
-    case ir::OpKind::sub:
-    case ir::OpKind::mul:
-    case ir::OpKind::maximum:
-    case ir::OpKind::minimum:
-    case ir::OpKind::quantize:
-    case ir::OpKind::dequantize:
-    case ir::OpKind::leaky_relu:
     case ir::OpKind::resize_bilinear:
     case ir::OpKind::max_pool_2d:
     case ir::OpKind::average_pool_2d:
     case ir::OpKind::mean: return CpuWork::element;
-    default: return ir::op_macs(graph, id) > 0 ? CpuWork::dense : CpuWork::copy;
+    default: break;
   }
+  if (ir::is_elementwise(graph.op(id).kind)) return CpuWork::element;
+  return ir::op_macs(graph, id) > 0 ? CpuWork::dense : CpuWork::copy;
 }
 
 double CpuSpeed::us(const ir::Graph& graph, ir::OpId id) const { return us(graph, id, type_of(graph, graph.op(id))); }

@@ -10,7 +10,14 @@ struct Row {
   std::string_view name;
   int32_t tflite_code;
   Attrs (*make_attrs)();
+  bool is_elementwise;
 };
+
+// By the rule that gives the shapes of the outputs.
+constexpr bool is_rule_of_elements(std::string_view shapes) {
+  return shapes == "same_shape" || shapes == "broadcast" || shapes == "leaky_relu" || shapes == "prelu" ||
+         shapes == "byte_table";
+}
 
 template <typename T>
 Attrs make() {
@@ -19,7 +26,8 @@ Attrs make() {
 
 // In the order of OpKind, without `opaque`.
 constexpr std::array kRows = {
-#define OP(kind, name, code, attrs, ...) Row{name, code, make<attrs>},
+#define OP(kind, name, code, attrs, inputs_min, inputs_max, outputs, types, shapes, ...) \
+  Row{name, code, make<attrs>, is_rule_of_elements(#shapes)},
 #include "graph/ir/op.def"
 #undef OP
 };
@@ -47,6 +55,8 @@ template Attrs::Attrs(OpaqueAttrs);
 std::string_view op_kind_name(OpKind kind) {
   return kind == OpKind::opaque ? "opaque" : kRows[static_cast<size_t>(kind)].name;
 }
+
+bool is_elementwise(OpKind kind) { return kind != OpKind::opaque && kRows[static_cast<size_t>(kind)].is_elementwise; }
 
 std::string_view op_name(const Op& op) {
   const bool has_own = op.kind == OpKind::opaque || op.kind == OpKind::byte_table || op.kind == OpKind::mean;

@@ -96,6 +96,8 @@ struct Op {
 
 // "CONV_2D"; the name of an opaque op is in the op.
 std::string_view op_kind_name(OpKind kind);
+// Each element of the output depends only on the elements at that place of the inputs, which may be broadcast.
+bool is_elementwise(OpKind kind);
 std::string_view op_name(const Op& op);
 std::optional<OpKind> op_kind_from_name(std::string_view name);
 // The kind of a custom operation; nothing if op.def has no row.

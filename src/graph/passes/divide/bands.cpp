@@ -67,32 +67,7 @@ std::vector<int32_t> paddings(const ir::Graph& graph, const ir::Op& op) {
 }
 
 bool keeps_rows(OpKind kind) {
-  switch (kind) {
-    case OpKind::add:
-    case OpKind::sub:
-    case OpKind::mul:
-    case OpKind::div:
-    case OpKind::maximum:
-    case OpKind::minimum:
-    case OpKind::concatenation:
-    case OpKind::split:
-    case OpKind::split_v:
-    case OpKind::relu:
-    case OpKind::relu_n1_to_1:
-    case OpKind::relu6:
-    case OpKind::leaky_relu:
-    case OpKind::prelu:
-    case OpKind::abs:
-    case OpKind::neg:
-    case OpKind::logistic:
-    case OpKind::tanh:
-    case OpKind::hard_swish:
-    case OpKind::elu:
-    case OpKind::exp:
-    case OpKind::byte_table:
-    case OpKind::quantize: return true;
-    default: return false;
-  }
+  return ir::is_elementwise(kind) || kind == OpKind::concatenation || kind == OpKind::split || kind == OpKind::split_v;
 }
 
 bool is_channel_axis(int64_t axis) { return axis == kChannelAxis || axis == kChannelAxis - 4; }

@@ -22,6 +22,7 @@ std::vector<int32_t> ints_of(const ir::Graph& graph, ir::TensorId id) {
 }
 
 bool keeps_images_apart(const ir::Graph& graph, const ir::Op& op) {
+  if (ir::is_elementwise(op.kind)) return true;
   switch (op.kind) {
     case OpKind::conv_2d:
     case OpKind::depthwise_conv_2d:
@@ -30,25 +31,7 @@ bool keeps_images_apart(const ir::Graph& graph, const ir::Op& op) {
     case OpKind::resize_bilinear:
     case OpKind::resize_nearest_neighbor:
     case OpKind::depth_to_space:
-    case OpKind::space_to_depth:
-    case OpKind::relu:
-    case OpKind::relu6:
-    case OpKind::relu_n1_to_1:
-    case OpKind::leaky_relu:
-    case OpKind::prelu:
-    case OpKind::abs:
-    case OpKind::logistic:
-    case OpKind::tanh:
-    case OpKind::hard_swish:
-    case OpKind::byte_table:
-    case OpKind::elu:
-    case OpKind::exp:
-    case OpKind::quantize:
-    case OpKind::add:
-    case OpKind::sub:
-    case OpKind::mul:
-    case OpKind::maximum:
-    case OpKind::minimum: return true;
+    case OpKind::space_to_depth: return true;
     case OpKind::concatenation: {
       const int32_t axis = op.as<ir::ConcatAttrs>().axis, rank = graph.tensor(op.outputs[0]).shape.rank();
       return axis != 0 && axis != -rank;

@@ -75,7 +75,7 @@ void copy_joined(Rewriter& rewriter, ir::OpId id) {
 void copy_constants(Rewriter& rewriter, ir::OpId id) {
   const ir::Op old = rewriter.op(id);
   if (old.kind == ir::OpKind::concatenation) return copy_joined(rewriter, id);
-  if (!is_elementwise(old)) return;
+  if (!is_of_two_operands(old)) return;
   const size_t at = rewriter.tensor(old.inputs[0]).is_constant() ? 0 : 1;
   const ir::TensorId computed = old.inputs[1 - at];
   const ir::Shape shape = rewriter.tensor(computed).shape;

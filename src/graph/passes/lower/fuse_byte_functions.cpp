@@ -15,48 +15,7 @@ using ir::TensorId;
 
 constexpr size_t kOpsMax = 24;  // in a tree
 
-bool is_elementwise(OpKind kind) {
-  switch (kind) {
-    case OpKind::add:
-    case OpKind::sub:
-    case OpKind::mul:
-    case OpKind::div:
-    case OpKind::maximum:
-    case OpKind::minimum:
-    case OpKind::pow:
-    case OpKind::squared_difference:
-    case OpKind::prelu:
-    case OpKind::relu:
-    case OpKind::relu6:
-    case OpKind::relu_n1_to_1:
-    case OpKind::relu_0_to_1:
-    case OpKind::leaky_relu:
-    case OpKind::abs:
-    case OpKind::neg:
-    case OpKind::logistic:
-    case OpKind::tanh:
-    case OpKind::hard_swish:
-    case OpKind::elu:
-    case OpKind::exp:
-    case OpKind::gelu:
-    case OpKind::log:
-    case OpKind::sqrt:
-    case OpKind::rsqrt:
-    case OpKind::square:
-    case OpKind::sin:
-    case OpKind::cos:
-    case OpKind::floor:
-    case OpKind::ceil:
-    case OpKind::round:
-    case OpKind::sign:
-    case OpKind::byte_table:
-    case OpKind::quantize:
-    case OpKind::dequantize: return true;
-    default: return false;
-  }
-}
-
-// The operations between one tensor and the output of the root.
+// The operations that lead from one tensor to the output of the last of them.
 struct Tree {
   TensorId from = ir::kNoTensor;
   std::set<ir::OpId> ops;
@@ -103,7 +62,7 @@ class Finder {
   bool grow() {
     ir::OpId last = -1;
     for (const TensorId input : inputs_) last = std::max(last, rewriter_.producer(input));
-    if (last < 0 || !is_elementwise(rewriter_.op(last).kind)) return false;
+    if (last < 0 || !ir::is_elementwise(rewriter_.op(last).kind)) return false;
     add(last);
     return true;
   }
@@ -206,7 +165,7 @@ Result<void> fuse_byte_functions(ir::Graph& graph, const Target& target) {
   // Starts at the last op, so that the first tree found is the largest.
   for (auto id = static_cast<ir::OpId>(graph.ops.size()); id-- > 0;) {
     const ir::Op& op = rewriter.op(id);
-    if (!is_elementwise(op.kind) || op.outputs.size() != 1 || !is_computed_byte(rewriter.tensor(op.outputs[0])))
+    if (!ir::is_elementwise(op.kind) || op.outputs.size() != 1 || !is_computed_byte(rewriter.tensor(op.outputs[0])))
       continue;
     const std::vector<Tree> trees = Finder(rewriter, id).trees();
     const bool is_several = !trees.empty() && trees.back().ops.size() > 1;

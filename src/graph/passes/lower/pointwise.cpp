@@ -18,7 +18,7 @@ ir::Tensor negated(const ir::Tensor& one) {
 
 int32_t lowest_of(ir::DType dtype) { return dtype == ir::DType::int8 ? -128 : 0; }
 
-bool is_elementwise(const ir::Op& op) {
+bool is_of_two_operands(const ir::Op& op) {
   switch (op.kind) {
     case ir::OpKind::add:
     case ir::OpKind::sub:

@@ -33,9 +33,9 @@ bool is_pointwise(const ir::Tensor& from, const ir::Tensor& to);
 // Nothing if a weight does not fit a byte. The function moves `weight_zero` if the weights need it.
 std::optional<ir::Op> pointwise(Rewriter& rewriter, ir::TensorId from, ir::TensorId to, Factors factors);
 
-int32_t lowest_of(ir::DType dtype);     // byte
-bool is_elementwise(const ir::Op& op);  // ADD, SUB, MUL, MAXIMUM or MINIMUM of two operands
-// True if the scale times powers of two is an exact float, so that sums and factors of one count in whole steps.
+int32_t lowest_of(ir::DType dtype);         // byte
+bool is_of_two_operands(const ir::Op& op);  // ADD, SUB, MUL, MAXIMUM or MINIMUM
+// Its scale times powers of two is a float, so that sums and factors of one count in whole steps.
 bool has_exact_steps(const ir::Tensor& tensor);
 
 // A tensor like `one` whose range ends at zero: no values below zero, or (`above`) none above it.

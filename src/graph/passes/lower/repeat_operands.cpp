@@ -113,7 +113,7 @@ std::vector<ir::Op> repeated(Rewriter& rewriter, ir::Op op, bool by_picks, bool 
 
 void repeat_operands(Rewriter& rewriter, ir::OpId id) {
   const ir::Op op = rewriter.op(id);
-  if (!is_elementwise(op)) return;
+  if (!is_of_two_operands(op)) return;
   const ir::Shape shape = rewriter.tensor(op.outputs[0]).shape;
   const auto is_bytes = [&](ir::TensorId one) { return is_computed_byte(rewriter.tensor(one)); };
   const auto differs = [&](ir::TensorId one) { return rewriter.tensor(one).shape != shape; };
