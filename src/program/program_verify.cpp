@@ -29,7 +29,8 @@ class Verifier {
     for (const Buffer& one : program_.buffers) SK_TRY(relocations(one));
     for (const auto* jobs : {&program_.init_jobs, &program_.jobs}) {
       for (size_t i = 0; i < jobs->size(); ++i)
-        SK_TRY(job((*jobs)[i], i).with_context(fmt::format("job '{}'", (*jobs)[i].name)));
+        if (auto done = job((*jobs)[i], i); !done.ok())
+          return std::move(done).error().with_context(fmt::format("job '{}'", (*jobs)[i].name));
     }
     for (const Job& one : program_.init_jobs) {
       if (!one.uses.empty()) return bad(fmt::format("init job '{}' lists buffers", one.name));
@@ -67,8 +68,8 @@ class Verifier {
 
   Result<void> relocations(const Buffer& where) const {
     for (const Relocation& one : where.relocations)
-      SK_TRY(relocation(one, where.size_bytes)
-                 .with_context(fmt::format("{}: relocation at byte {}", where.name, one.at_byte)));
+      if (auto done = relocation(one, where.size_bytes); !done.ok())
+        return std::move(done).error().with_context(fmt::format("{}: relocation at byte {}", where.name, one.at_byte));
     return {};
   }
 
@@ -149,7 +150,8 @@ class Verifier {
   Result<void> witnesses() const {
     std::vector<Owned> owned;
     for (const Job& one : program_.jobs) {
-      SK_TRY(witness(one).with_context(fmt::format("job '{}'", one.name)));
+      if (auto done = witness(one); !done.ok())
+        return std::move(done).error().with_context(fmt::format("job '{}'", one.name));
       if (one.witness.size_bytes != 0) owned.push_back({one.witness, &one, nullptr});
     }
     for (const TensorBinding& one : program_.inputs)

@@ -381,8 +381,9 @@ Result<void> settle(ModelFile& file) {
       return std::move(known).error().with_context(
           fmt::format("node '{}' {}", printable(node.name), printable(node.op)));
     const bool is_folded = fold(file, node);
-    SK_TRY(check_elements(model, node, is_folded, budget)
-               .with_context(fmt::format("node '{}' {}", printable(node.name), printable(node.op))));
+    if (auto done = check_elements(model, node, is_folded, budget); !done.ok())
+      return std::move(done).error().with_context(
+          fmt::format("node '{}' {}", printable(node.name), printable(node.op)));
     if (!is_folded) nodes.push_back(std::move(node));
   }
   model.nodes = std::move(nodes);

@@ -94,7 +94,8 @@ class Importer {
     SK_TRY(ir::infer_shapes(graph_, ref::compute));
     for (size_t i = 0; i < graph_.ops.size(); ++i) {
       const auto id = static_cast<ir::OpId>(i);
-      SK_TRY(ir::settle_filter(graph_, id).with_context(ir::describe_op(graph_, id)));
+      if (auto done = ir::settle_filter(graph_, id); !done.ok())
+        return std::move(done).error().with_context(ir::describe_op(graph_, id));
     }
     SK_TRY(ir::verify(graph_));
     SK_TRY(check_size());
@@ -104,8 +105,8 @@ class Importer {
  private:
   Result<void> read_subgraph() {
     for (size_t i = 0; i < count(subgraph_->tensors()); ++i) {
-      SK_TRY(import_tensor(*subgraph_->tensors()->Get(static_cast<flatbuffers::uoffset_t>(i)))
-                 .with_context(fmt::format("tensor {}", i)));
+      if (auto done = import_tensor(*subgraph_->tensors()->Get(static_cast<flatbuffers::uoffset_t>(i))); !done.ok())
+        return std::move(done).error().with_context(fmt::format("tensor {}", i));
     }
     SK_TRY_ASSIGN(const std::vector<TensorId> inputs, budget_.copy(subgraph_->inputs()));
     // A tensor that is listed twice is one input.
@@ -115,8 +116,8 @@ class Importer {
     SK_TRY_ASSIGN(graph_.outputs, budget_.copy(subgraph_->outputs()));
     SK_TRY(set_input_shapes());
     for (size_t i = 0; i < count(subgraph_->operators()); ++i) {
-      SK_TRY(import_op(*subgraph_->operators()->Get(static_cast<flatbuffers::uoffset_t>(i)))
-                 .with_context(fmt::format("op {}", i)));
+      if (auto done = import_op(*subgraph_->operators()->Get(static_cast<flatbuffers::uoffset_t>(i))); !done.ok())
+        return std::move(done).error().with_context(fmt::format("op {}", i));
     }
     return {};
   }

@@ -186,7 +186,8 @@ class Parser {
     int line_number = 1;
     for (size_t begin = 0; begin < text.size(); ++line_number) {
       const size_t end = std::min(text.find('\n', begin), text.size());
-      SK_TRY(line(text.substr(begin, end - begin)).with_context(fmt::format("line {}", line_number)));
+      if (auto done = line(text.substr(begin, end - begin)); !done.ok())
+        return std::move(done).error().with_context(fmt::format("line {}", line_number));
       begin = end + 1;
     }
     return std::move(graph_);

@@ -197,16 +197,18 @@ Result<std::optional<int64_t>> constant_int(const OpView& v, size_t input) {
   return std::optional<int64_t>{values->front()};
 }
 
+static bool is_dimension(int64_t value) { return value >= 0 && value <= INT32_MAX; }
+
 Result<int32_t> dimension(int64_t value, std::string_view what) {
-  if (value >= 0 && value <= INT32_MAX) return static_cast<int32_t>(value);
+  if (is_dimension(value)) return static_cast<int32_t>(value);
   return error(ErrorCode::malformed, "{} comes out as {}", what, value);
 }
 
 Result<Shapes> one_shape(const std::vector<int64_t>& dims) {
   Shape shape;
   for (size_t i = 0; i < dims.size(); ++i) {
-    SK_TRY_ASSIGN(const int32_t dim, dimension(dims[i], fmt::format("output dimension {}", i)));
-    shape.dims.push_back(dim);
+    if (!is_dimension(dims[i])) return dimension(dims[i], fmt::format("output dimension {}", i)).error();
+    shape.dims.push_back(static_cast<int32_t>(dims[i]));
   }
   return Shapes{std::move(shape)};
 }

@@ -152,7 +152,8 @@ class Parser {
       text.remove_prefix(std::min(line.size() + 1, text.size()));
       Line words(line, ++number);
       if (words.is_empty()) continue;
-      SK_TRY(statement(words).with_context(fmt::format("line {}", number)));
+      if (auto done = statement(words); !done.ok())
+        return std::move(done).error().with_context(fmt::format("line {}", number));
     }
     SK_TRY(end_submission());
     if (out_.device.kernel_driver.empty()) return error(ErrorCode::malformed, "no line 'device'");
@@ -184,7 +185,8 @@ class Parser {
       return error(ErrorCode::malformed, "'{}' begins no line of such a text", printable(word));
     if (keyword->is_of_submission && out_.submissions.empty())
       return error(ErrorCode::malformed, "'{}' before the first 'submission'", word);
-    SK_TRY((this->*keyword->read)(line).with_context(std::string(word)));
+    if (auto done = (this->*keyword->read)(line); !done.ok())
+      return std::move(done).error().with_context(std::string(word));
     if (line.is_end()) return {};
     return error(ErrorCode::malformed, "{}: '{}' is one word too many", word, printable(line.word()));
   }

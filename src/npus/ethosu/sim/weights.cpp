@@ -56,8 +56,10 @@ class Decoder {
         is_first = true;
         continue;
       }
-      SK_TRY(read_parameters(is_first).with_context(fmt::format("byte {} of the weight stream", bits_.byte())));
-      SK_TRY(read_slice().with_context(fmt::format("byte {} of the weight stream", bits_.byte())));
+      if (auto done = read_parameters(is_first); !done.ok())
+        return std::move(done).error().with_context(fmt::format("byte {} of the weight stream", bits_.byte()));
+      if (auto done = read_slice(); !done.ok())
+        return std::move(done).error().with_context(fmt::format("byte {} of the weight stream", bits_.byte()));
       is_first = false;
     }
     return std::move(values_);

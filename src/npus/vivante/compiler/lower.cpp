@@ -45,7 +45,8 @@ class Lowerer {
       if (graph_.op(op_).kind != OpKind::conv_2d && graph_.op(op_).kind != OpKind::depthwise_conv_2d) {
         for (const TensorId input : graph_.op(op_).inputs) sort_planes(input);
       }
-      SK_TRY(lower_op(graph_.op(op_)).with_context(describe_op(graph_, op_)));
+      if (auto done = lower_op(graph_.op(op_)); !done.ok())
+        return std::move(done).error().with_context(describe_op(graph_, op_));
       SK_TRY(lower_outputs_of(graph_.op(op_)));
     }
     for (const TensorId output : graph_.outputs) SK_TRY(lower_output(output));
