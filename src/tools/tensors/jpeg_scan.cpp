@@ -92,38 +92,58 @@ class Bits {
   size_t recent_zeros_ = 0;
 };
 
-// Table from the next 16 bits to the length of the code and its symbol.
+// Codes of one length follow each other, behind all shorter ones.
 class Codes {
  public:
   // `lengths`: number of codes of each length from 1 to 16 bits.
   bool set(std::span<const uint8_t, kLongestCode> lengths, Span symbols) {
-    rows_.assign(size_t{1} << kLongestCode, {});
-    size_t row = 0, symbol = 0;
+    symbols_.assign(symbols.begin(), symbols.end());
+    short_ = {};
+    uint32_t end = 0;
+    size_t symbol = 0;
     for (int length = 1; length <= kLongestCode; ++length) {
-      const size_t rows = size_t{1} << (kLongestCode - length);
-      for (int i = 0; i < lengths[length - 1]; ++i, row += rows) {
-        if (row + rows > rows_.size()) return false;
-        std::fill_n(rows_.begin() + static_cast<std::ptrdiff_t>(row), rows,
-                    Row{static_cast<uint8_t>(length), symbols[symbol]});
-        ++symbol;
-      }
+      const uint32_t begin = end;
+      end += uint32_t{lengths[length - 1]} << (kLongestCode - length);
+      if (end > kAllCodes) return false;
+      lengths_[length - 1] = {.begin = begin, .end = end, .first_symbol = symbol};
+      symbol += lengths[length - 1];
+      if (length > kShortCode) continue;
+      std::fill(short_.begin() + (begin >> kBesideShort), short_.begin() + (end >> kBesideShort),
+                static_cast<uint8_t>(length));
     }
     return true;
   }
   // -1: invalid code.
   int take(Bits& bits) const {
-    if (rows_.empty()) return -1;
-    const Row row = rows_[bits.peek16()];
-    if (row.length == 0) return -1;
-    bits.skip(row.length);
-    return row.symbol;
+    const uint32_t next = bits.peek16();
+    int length = short_[next >> kBesideShort];
+    if (length == 0) length = long_code(next);
+    if (length == 0) return -1;
+    bits.skip(length);
+    const Length& of = lengths_[length - 1];
+    return symbols_[of.first_symbol + ((next - of.begin) >> (kLongestCode - length))];
   }
 
  private:
-  struct Row {
-    uint8_t length = 0, symbol = 0;
+  static constexpr uint32_t kAllCodes = 1U << kLongestCode;
+  static constexpr int kShortCode = 8, kBesideShort = kLongestCode - kShortCode;
+
+  struct Length {
+    uint32_t begin = 0, end = 0;  // its codes, followed by zeros to 16 bits
+    size_t first_symbol = 0;
   };
-  std::vector<Row> rows_;
+  // 0: there is none.
+  int long_code(uint32_t next) const {
+    for (int length = kShortCode + 1; length <= kLongestCode; ++length) {
+      if (next < lengths_[length - 1].end) return length;
+    }
+    return 0;
+  }
+
+  std::vector<uint8_t> symbols_;
+  std::array<Length, kLongestCode> lengths_ = {};
+  std::array<uint8_t, 1U << kShortCode> short_ =
+      {};  // by the next bits, the length of a code; 0: a longer one, or none
 };
 
 struct Component {
