@@ -192,7 +192,7 @@ TEST(Frames, AHandleStandsOnce) {
   ASSERT_TRUE(file.ok()) << file.error().message;
   const auto read = parse(*file);
   ASSERT_FALSE(read.ok());
-  EXPECT_NE(read.error().message.find("buffer 7 stands there twice"), std::string::npos) << read.error().message;
+  EXPECT_NE(read.error().message.find("buffer 7 occurs twice"), std::string::npos) << read.error().message;
 }
 
 TEST(Frames, HeadersSayWhatTheyAre) {

@@ -124,7 +124,7 @@ class Facts(unittest.TestCase):
         done = subprocess.run(["skillet", "decode", str(capture), "--json"], capture_output=True, text=True, check=True)
         self.assertEqual(skillet.decode(capture), json.loads(done.stdout))
         self.assertEqual(skillet.decode(DIGITS, chip="a311d"), skillet.decode(DIGITS, "--chip", "a311d"))
-        with self.assertRaisesRegex(skillet.Error, "^(?!skillet: ).*for which chip"):
+        with self.assertRaisesRegex(skillet.Error, "^(?!skillet: ).*name the chip"):
             skillet.decode(DIGITS)
         with self.assertRaisesRegex(skillet.IoFailed, "/nonexistent: No such file"):
             skillet.decode("/nonexistent")

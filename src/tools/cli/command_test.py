@@ -83,7 +83,7 @@ CASES = [
     (["decode", "README.md"], 2, "README.md"),
     (["diff", CAPTURE, CAPTURE], 0, "no field differs"),
     (["diff", CAPTURE, CAPTURE + "/model.tflite"], 0, "no field differs"),
-    (["diff", MODEL, MODEL], 2, f"skillet: {MODEL}: for which chip? use --chip"),
+    (["diff", MODEL, MODEL], 2, f"skillet: {MODEL}: name the chip with --chip"),
     (["diff", CAPTURE, "README.md"], 2, "README.md: neither a capture"),
     (["diff", CAPTURE, "no_such_file"], 2, "no_such_file"),
     (["devices"], 0, "sim:a311d"),
@@ -232,8 +232,8 @@ class Command(unittest.TestCase):
             with tarfile.open(path) as archive:  # no file contains weights
                 self.assertEqual(archive.getnames(), ["report.txt", "graph.txt", "part0.graph.txt", "part0.program.txt"])
             done = skillet("bug", "README.md", "--device", "cpu", "--without-model", "-o", path)
-            self.assertEqual(done.returncode, 0, done.stderr)  # the fault may be in the model
-            self.assertIn("no more of the model: README.md: not a TensorFlow Lite model", done.stderr)
+            self.assertEqual(done.returncode, 0, done.stderr)  # what is wrong may be the model
+            self.assertIn("nothing else of the model: README.md: not a TensorFlow Lite model", done.stderr)
             with tarfile.open(path) as archive:
                 self.assertEqual(archive.getnames(), ["report.txt"])
                 self.assertIn(b"error: README.md: not a TensorFlow Lite model", archive.extractfile("report.txt").read())
@@ -478,7 +478,7 @@ class Command(unittest.TestCase):
             report("run", MODEL, "--device", "null:a311d", "--record", str(recorded))  # the damaged capture may be overwritten
             other = Path(folder) / "precious"
             other.write_text("no capture")
-            self.assertIn("is no capture", skillet("run", MODEL, "--device", "null:a311d", "--record", str(other)).stderr)
+            self.assertIn("is not a capture", skillet("run", MODEL, "--device", "null:a311d", "--record", str(other)).stderr)
             self.assertEqual(other.read_text(), "no capture")
 
     def test_a_full_disk_ends_a_recording_with_what_fits(self):
@@ -627,7 +627,7 @@ class Command(unittest.TestCase):
             other = skillet("run", file, "--device", "sim:a311d", *options, "--random", "3", "--tuning", "tuned").stderr
             self.assertNotIn("not used", quiet)
             self.assertRegex(" ".join(other.split()), r"(\d+) of \1 programs? (is|are) not used but compiled again: it was compiled with tuning=proven, not tuned\n?")
-            self.assertIn("for which chip? use --chip", skillet("decode", file).stderr)
+            self.assertIn("name the chip with --chip", skillet("decode", file).stderr)
             decoded = skillet("decode", file, "--chip", "rk3588").stdout
             self.assertIn("a compiled model of 14 operations, made by this build\n  a program for a311d: ", decoded)
             self.assertEqual(skillet("run", MODEL, "--device", "sim:a311d", "--cache-dir", cache).returncode, 0)

@@ -22,20 +22,18 @@ namespace skillet::tools {
 namespace {
 
 constexpr const char* kAbout =
-    "Skillet runs quantized TensorFlow Lite networks on NPUs, real or simulated.\n"
-    "\n"
+    "Skillet runs quantized TensorFlow Lite networks on NPUs, real or simulated.\n\n"
     "Examples:\n"
     "  skillet devices                               what can run a network here\n"
     "  skillet doctor                                is there an NPU; what is missing and how to fix it\n"
-    "  skillet check net.tflite --device sim:a311d   which operations the NPU takes, and why not others\n"
+    "  skillet check net.tflite --device sim:a311d   which operations the NPU takes, and why not the others\n"
     "  skillet run net.tflite --image cat.jpg --labels labels.txt --device sim:a311d --compare\n"
     "  skillet plan net.tflite                       how long it would take on each chip\n"
-    "  skillet compile net.tflite --device sim:a311d --text\n"
-    "\n"
-    "More verbs, if Python is here: {}, decode --html.\n"
-    "\n"
-    "Exit codes: 0 fine; 1 it ran and failed, differs or misses a tolerance; 2 it could not begin. --help of a verb\n"
-    "lists its own. Environment: SKILLET_LOG=error|warning|info|debug, SKILLET_DEBUG=help lists what can be traced.";
+    "  skillet compile net.tflite --device sim:a311d --text\n\n"
+    "More verbs, if Python is here: {}, decode --html.\n\n"
+    "Exit codes: 0 success; 1 it ran and failed, differs or misses a tolerance; 2 it could not begin. --help of a "
+    "verb\n"
+    "lists its codes. Environment: SKILLET_LOG=error|warning|info|debug, SKILLET_DEBUG=help lists what can be traced.";
 
 std::string footer(const ExitCodes& codes) {
   return fmt::format("Exit codes: 0 {}; 1 {}; 2 {}.", codes.fine, codes.failed, codes.cannot_begin);

@@ -37,8 +37,8 @@ void say(std::string_view text) { static_cast<void>(!::write(STDERR_FILENO, text
 
 void end_or_wait(int signal) {
   if (!end_is_held()) return end_now(signal);
-  say("\nskillet: still waiting for the NPU, some seconds at most: its kernel driver does not survive an end at "
-      "once\n");
+  say("\n"
+      "skillet: waiting for the NPU, a few seconds at most: its kernel driver would crash if the program ended now\n");
 }
 
 void on_signal(int signal) {
@@ -50,8 +50,10 @@ void on_signal(int signal) {
   } else {
     g_asked_ms = now_ms();
     request_stop(signal);
-    say(end_is_held() ? "\nskillet: ending after what is running\n"
-                      : "\nskillet: ending after what is running; once more ends at once\n");
+    say(end_is_held() ? "\n"
+                        "skillet: ending after the current run\n"
+                      : "\n"
+                        "skillet: ending after the current run; press again to end now\n");
   }
   errno = number;
 }

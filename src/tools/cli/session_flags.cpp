@@ -42,8 +42,8 @@ void add_cores(const Verb& verb, std::string& cores) {
                : fmt::format("must be auto or a number of cores from 1 to {}, not '{}'", kMostCores, text);
   };
   verb.option("--cores", cores,
-              "of an NPU with several cores, how many may share one inference in bands of rows:\n"
-              "auto: where that is predicted to pay; 1: none; 2 or more: wherever it can be done")
+              "how many NPU cores may share one inference, each with a band of rows: auto: as many as are predicted to "
+              "be faster; 1: no sharing; 2 or more: wherever possible")
       .shows_default()
       .variable(kCoresVariable)
       .check({"auto or a number", problem});
@@ -53,14 +53,15 @@ void add_cores(const Verb& verb, std::string& cores) {
 
 void add_tuning_file(const Verb& verb, SessionFlags& flags) {
   verb.option("--tuning-file", flags.tuning_file,
-              "what `skillet tune` found for this model, chip and build; with it the tuning is tuned")
+              "tuning file of `skillet tune` for this model, chip and build; implies --tuning tuned")
       .variable("SKILLET_TUNING_FILE");
 }
 
 void add_unproven(const Verb& verb, SessionFlags& flags) {
-  verb.option("--unproven", flags.unproven,
-              "operations that no known driver ever ran on silicon: refuse (the CPU runs them), verify (the NPU does, "
-              "once it was\ncompared with the CPU on this device) or take (the NPU does, unseen). Default: verify")
+  verb.option(
+          "--unproven", flags.unproven,
+          "operations that no known driver ever ran on silicon: refuse (the CPU runs them), verify (the NPU runs them "
+          "after a comparison with the CPU on this device) or take (the NPU runs them unchecked). Default: verify")
       .check(one_of(npu::kUnprovenNames))
       .variable(kUnprovenVariable);
   verb.flag("--allow-unproven", flags.allow_unproven, "the old name of --unproven take").hidden();
@@ -68,12 +69,10 @@ void add_unproven(const Verb& verb, SessionFlags& flags) {
 }
 
 void add_per_channel(const Verb& verb, SessionFlags& flags) {
-  verb.option(
-          "--per-channel", flags.per_channel,
-          "weights with more scales than the chip takes: exact (each layer within 1 of its own result, else\non the "
-          "CPU), approximate, or strict: as exact, and operations are rewritten only to what gives the same\nbits; "
-          "otherwise "
-          "within 1 (docs/models.md)")
+  verb.option("--per-channel", flags.per_channel,
+              "weights with more scales than the chip takes: exact (each layer within 1 of its exact result, else on "
+              "the CPU), approximate, or strict: as exact, and operations are rewritten only if results stay the same "
+              "bit by bit; otherwise within 1 (docs/models.md)")
       .shows_default()
       .check(one_of(npu::kPerChannelNames))
       .variable("SKILLET_PER_CHANNEL");
@@ -81,16 +80,16 @@ void add_per_channel(const Verb& verb, SessionFlags& flags) {
 
 void add_partition(const Verb& verb, SessionFlags& flags) {
   verb.option("--partition", flags.partition,
-              "which parts go to the NPU: all that it takes; predicted: those that are predicted to be faster there, "
-              "copies included; work: those that do enough for the bytes that they move. Default: predicted")
+              "which parts go to the NPU: all that it takes; predicted: those predicted to be faster there, copies "
+              "included; work: those with enough work per byte moved. Default: predicted")
       .check(one_of(compile::kPartitionByNames))
       .variable("SKILLET_PARTITION");
   verb.option("--host-threads", flags.host_threads,
-              "of --partition predicted: how many large cores of the CPU compute what is left to it. Default: 1")
+              "for --partition predicted: how many large CPU cores compute the parts on the CPU. Default: 1")
       .variable("SKILLET_HOST_THREADS")
       .check(value_of("host_threads", "auto or a number of cores"));
   verb.option("--min-macs-per-byte", flags.min_macs_per_byte,
-              "of --partition work: multiply-accumulates for each byte that enters or leaves a part. Default: 4")
+              "for --partition work: least multiply-accumulates per byte that enters or leaves a part. Default: 4")
       .variable("SKILLET_MIN_MACS_PER_BYTE")
       .check(value_of("min_macs_per_byte", "a number"));
 }
@@ -121,22 +120,21 @@ void add_session(const Verb& verb, SessionFlags& flags, Tunings tunings) {
 void add_running_session(const Verb& verb, SessionFlags& flags) {
   add_session(verb, flags);
   verb.option("--verify-every", flags.verify_every,
-              "every so many runs what the NPU computed is compared with the CPU, on these inputs; what is wrong goes\n"
-              "to the CPU, and later sessions know. Default: never")
+              "compare the NPU's results with the CPU's after every N runs, on the same inputs; wrong operations move "
+              "to the CPU, in later sessions too. Default: never")
       .variable("SKILLET_VERIFY_EVERY")
       .check(value_of("verify_every", "a number of runs"));
   verb.option("--trace", flags.trace,
-              "write a trace of what happens when to this file, for https://ui.perfetto.dev and `skillet trace`\n"
-              "(docs/traces.md)")
+              "write a trace of this run to a file, for https://ui.perfetto.dev and `skillet trace` (docs/traces.md)")
       .variable("SKILLET_TRACE")
       .check(writable_file());
   verb.option("--cache-dir", flags.cache_dir, "keep compiled programs in this folder").variable(kCacheVariable);
   verb.option("--timeout-ms", flags.timeout_ms,
-              "milliseconds that one run of one part may take on the device. Default: 10000")
+              "timeout in milliseconds for one run of one part on the device. Default: 10000")
       .variable("SKILLET_TIMEOUT_MS")
       .check(value_of("timeout_ms", "a number of milliseconds, 1 or more"));
   verb.option("--fallback", flags.fallback,
-              "0: where the NPU fails, the run fails; 1: the CPU computes the part. Default: 1")
+              "when the NPU fails: 0: the run fails; 1: the CPU computes the part. Default: 1")
       .variable("SKILLET_FALLBACK")
       .check(value_of("fallback", "1 or 0"));
 }
@@ -171,11 +169,10 @@ void complain_of_partition(const SessionFlags& flags) {
   const bool is_ours = is_given(flags.partition, "SKILLET_PARTITION");
   const bool is_all = is_ours && flags.partition == "all", is_work = is_ours && flags.partition == "work";
   if (is_given(flags.min_macs_per_byte, "SKILLET_MIN_MACS_PER_BYTE") && is_ours && !is_work)
-    complain(fmt::format("--min-macs-per-byte: it is of --partition work; with {} it counts {}", flags.partition,
-                         is_all ? "for nothing" : "where the chip is not timed"));
+    complain(fmt::format("--min-macs-per-byte: used with --partition work; with {} it counts {}", flags.partition,
+                         is_all ? "for nothing" : "only on chips without a timing model"));
   if (is_given(flags.host_threads, "SKILLET_HOST_THREADS") && (is_all || is_work))
-    complain(
-        fmt::format("--host-threads: it is of --partition predicted; with {} it counts for nothing", flags.partition));
+    complain(fmt::format("--host-threads: used with --partition predicted; with {} it is ignored", flags.partition));
 }
 
 }  // namespace
@@ -204,7 +201,7 @@ void complain_of_cores(const SessionFlags& flags, const runtime::Target& target)
   const int cores = target.pool != nullptr ? static_cast<int>(target.pool->most()) : 1;
   int asked = 0;
   if (parse_cores(flags.cores, asked) && asked > cores && target.driver != nullptr)
-    complain(fmt::format("--cores {}: {} has {}, and no more are used", asked, target.name, cores));
+    complain(fmt::format("--cores {}: {} has only {}", asked, target.name, cores));
 }
 
 void complain_of_no_npu(const SessionFlags& flags, const runtime::Target& target) {
@@ -228,13 +225,13 @@ void complain_of_no_npu(const SessionFlags& flags, const runtime::Target& target
   look("--host-threads", flags.host_threads, "SKILLET_HOST_THREADS", unsaid.host_threads);
   look("--min-macs-per-byte", flags.min_macs_per_byte, "SKILLET_MIN_MACS_PER_BYTE", unsaid.min_macs_per_byte);
   if (!given.empty())
-    complain(fmt::format("{}: no NPU computes, so {} for nothing (--device; see skillet devices)",
+    complain(fmt::format("{}: no NPU is used, so {} for nothing (--device; see skillet devices)",
                          fmt::join(given, ", "), given.size() == 1 ? "it counts" : "they count"));
 }
 
 void complain_of_nothing(const runtime::Target& target) {
   if (runtime::computes_nothing(target))
-    complain(fmt::format("{} takes jobs and computes nothing: its outputs are no results; sim:{} computes", target.name,
+    complain(fmt::format("{} takes jobs but computes nothing, so its outputs are not results; use sim:{}", target.name,
                          target.chip.name));
 }
 

@@ -36,11 +36,11 @@ struct Beside::State {
     for (const Expected& one : submissions) {
       SK_TRY_ASSIGN(const std::vector<std::string> unwritten, checked->run(one.submission));
       jobs += one.submission.jobs.size();
-      if (!unwritten.empty()) problem = "jobs said that they were done, but wrote nothing at " + unwritten[0];
+      if (!unwritten.empty()) problem = "jobs reported their end, but wrote nothing at " + unwritten[0];
       for (const auto& [handle, alone] : one.written) {
         SK_TRY_ASSIGN(const auto now, replayer->contents(handle));
         if (problem.empty() && !std::ranges::equal(now, alone))
-          problem = fmt::format("buffer {} is not what its jobs write alone", handle);
+          problem = fmt::format("buffer {} differs from what its jobs write alone", handle);
       }
     }
     return {};
@@ -55,7 +55,7 @@ struct Beside::State {
     Expected out;
     SK_TRY_ASSIGN(const std::vector<std::string> unwritten, checked->run(one));
     if (!unwritten.empty())
-      return error(ErrorCode::fault, "alone, its jobs said that they were done, but wrote nothing at {}", unwritten[0]);
+      return error(ErrorCode::fault, "alone, its jobs reported their end, but wrote nothing at {}", unwritten[0]);
     for (const capture::BufferSnapshot& buffer : one.buffers) {
       if (!buffer.listed || !buffer.write) continue;
       SK_TRY_ASSIGN(const auto bytes, replayer->contents(buffer.handle));
@@ -77,12 +77,12 @@ Result<void> Beside::open(const std::string& path, const runtime::NamedCore& cor
   SK_TRY_ASSIGN(capture::Reader reader, open_jobs(path));
   SK_TRY_ASSIGN(const npu::Chip recorded, chip_of(reader.device(), "").with_context(path));
   if (recorded.name != core.chip.name)
-    return error(ErrorCode::invalid_argument, "{} was recorded for chip '{}', not '{}'", path, recorded.name,
+    return error(ErrorCode::invalid_argument, "{} was recorded on chip '{}', not '{}'", path, recorded.name,
                  core.chip.name);
   if (core.core.info.fact(kernels::kCoresFact) < 2)
     return error(ErrorCode::invalid_argument,
-                 "{}: one core: its jobs run one after the other, so none is beside another (skillet doctor says how "
-                 "many cores the kernel drives)",
+                 "{}: it has one core, so its jobs never run at the same time (skillet doctor shows how many cores the "
+                 "kernel drives)",
                  core.core.info.node);
   auto state = std::make_unique<State>();
   SK_TRY_ASSIGN(kernels::DrmFile turn, kernels::hold_turn(core.core, core.calls));

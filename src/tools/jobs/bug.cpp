@@ -74,7 +74,8 @@ Result<void> bug(const Options& options, Outcome& outcome) {
       printable(options.output), report.files.size(),
       options.without_model ? "." : ": the model is in it (--without-model).");
   // This error may be the reported bug.
-  if (!added.ok()) complain(fmt::format("the report says this, and no more of the model: {}", added.error().message));
+  if (!added.ok())
+    complain(fmt::format("the report contains this, and nothing else of the model: {}", added.error().message));
   return {};
 }
 
@@ -82,18 +83,17 @@ Result<void> bug(const Options& options, Outcome& outcome) {
 
 void add_bug(CommandLine& app, Outcome& outcome) {
   auto options = std::make_shared<Options>();
-  const Verb verb =
-      app.verb("bug",
-               "Pack what a report of a fault needs into one file: versions, device, options, graph, programs\n"
-               "and the model. Nothing is sent anywhere.\n"
-               "Example: skillet bug models/digits.tflite --device sim:a311d -o bug.tar");
+  const Verb verb = app.verb("bug",
+                             "Write one file for a bug report: versions, device, options, graph, programs\n"
+                             "and the model. Nothing is sent anywhere.\n"
+                             "Example: skillet bug models/digits.tflite --device sim:a311d -o bug.tar");
   verb.option("MODEL", options->model, "a .tflite file").required();
   verb.option("-o,--output", options->output, "file to write, a tar archive").check(not_empty()).required();
   verb.option("--device", options->device, kDeviceHelp).shows_default().variable(kDeviceVariable);
   verb.option("--note", options->note, "what went wrong, in your words").may_be_empty();
   add_session(verb, options->session, Tunings::recorded_too);
   verb.flag("--without-model", options->without_model,
-            "leave the model file out, and programs, which have its weights");
+            "leave out the model file, and programs, which contain its weights");
   verb.runs([options, &outcome] { outcome.finish(bug(*options, outcome)); });
 }
 

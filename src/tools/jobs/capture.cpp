@@ -58,8 +58,8 @@ Result<Recorded> report(const std::string& path) {
   }
   if (number == 1)
     complain(
-        "nothing was recorded: the program sent no job to an NPU behind a kernel driver that we know, or none "
-        "that could be written");
+        "nothing was recorded: the program sent no job through a kernel driver that Skillet supports, or none could be "
+        "written");
   return Recorded{number - 1, whole};
 }
 
@@ -94,8 +94,7 @@ void add_capture(CommandLine& app, Outcome& outcome) {
                              "Example: skillet capture -o job.skcap -- python3 classify.py; skillet decode job.skcap\n"
                              "         skillet capture -- skillet virtual -- python3 classify.py");
   verb.option("-o,--output", options->path, "capture file; further ones are PATH.2, PATH.3, ...").shows_default();
-  verb.flag("--trace", options->trace,
-            "print each call to the kernel's driver: arguments, sizes, fences, answer, time");
+  verb.flag("--trace", options->trace, "print each call to the kernel driver: arguments, sizes, fences, result, time");
   verb.option("COMMAND", options->command, "after --: the program and its arguments").required();
   verb.runs([options, &outcome] {
     const Result<int> code = run_capture(*options, outcome);

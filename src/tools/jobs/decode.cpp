@@ -149,7 +149,7 @@ class Decoding {
     if (json) json->finish(all.ok() ? std::nullopt : std::optional(all.error()));
     SK_TRY(Result<void>(all));
     if (reader.count() == 0 && options_.path.ends_with(".tflite"))
-      return error(ErrorCode::unsupported, "the NPU takes nothing of it (skillet check says why)");
+      return error(ErrorCode::unsupported, "the NPU takes no operation of it (skillet check says why)");
     if (ops_ && ops_->found() == 0)
       log::warning("no job looks like one of {}", options_.model.empty() ? options_.path : options_.model);
     if (unreadable_ == 0) return {};
@@ -234,20 +234,20 @@ void add_decode(CommandLine& app, Outcome& outcome) {
               "capture file, a folder that holds capture.json, a compiled model of skillet compile, or\na .tflite file "
               "with --chip")
       .required();
-  verb.option("--chip", options->chip, "decode as this chip, whatever the capture says (see skillet devices)");
+  verb.option("--chip", options->chip, "decode as this chip, whichever the capture names (see skillet devices)");
   const Option one = verb.option("--submission", options->submission, "only this one, counted from 0")
                          .check(whole_number(0, INT32_MAX));
   verb.option("--last", options->last, kLastHelp).check(whole_number(1, INT32_MAX)).excludes(one);
   const Option all = verb.flag("--all", options->all, "every field, zeros too, with its words, bits and evidence");
   verb.flag("--as-source", options->source, "C++ initialisers of descriptors and registers, in place of fields")
       .excludes(all);
-  verb.flag("--buffers", options->buffers, "a list of the buffers: address, size, hash, what is there");
+  verb.flag("--buffers", options->buffers, "a list of the buffers: address, size, hash, contents");
   verb.option("--extract", options->extract, "write the contents of buffers to this folder").check(not_empty());
   verb.option(
           "--weights", options->weights,
           "write the filters that jobs multiply with to this folder, decoded: .npy files, [kernel][plane][row][column]")
       .check(not_empty());
-  verb.option("--model", options->model, "the .tflite file that was run: names the operation that each job belongs to")
+  verb.option("--model", options->model, "the .tflite file that was run, to name the operation of each job")
       .check(not_empty());
   verb.flag("--json", options->json, "machine-readable output");
   verb.runs([options, &outcome] { outcome.finish(decode(*options, outcome)); });

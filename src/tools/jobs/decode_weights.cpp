@@ -84,7 +84,7 @@ Result<std::string> write_weights(const std::string& folder, size_t index, const
   if (table.empty()) return std::string();
   return table.print() +
          (is_told ? ""
-                  : "  or: these jobs do not show the order of their weights; the first is that of recorded jobs\n");
+                  : "or: these jobs do not show the order of their weights; the first is the order in recorded jobs\n");
 }
 
 nlohmann::json weights_json(const SubmissionWeights& weights, size_t job) {

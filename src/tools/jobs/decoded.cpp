@@ -11,7 +11,7 @@ Result<npu::Chip> chip_of(const capture::DeviceInfo& device, const std::string& 
     for (const npu::Driver* driver : npu::drivers()) {
       const auto recorded = driver->identify(device);
       if (recorded.ok() && recorded->family != chip.family)
-        return error(ErrorCode::invalid_argument, "these are jobs of {}; {} is of another family", recorded->name,
+        return error(ErrorCode::invalid_argument, "these are jobs for {}; {} is of another family", recorded->name,
                      chip.name);
     }
     return chip;

@@ -90,7 +90,7 @@ Result<npu::CaptureComparison> compare_paths(const Options& options) {
   SK_TRY_ASSIGN(DiffSide second, load_side(b_first ? options.path_a : options.path_b, chip, compile));
   if (!chip) chip = second.chip;
   if (options.chip.empty() && first.chip && second.chip && !is_one_hardware(first, second))
-    return error(ErrorCode::invalid_argument, "{} is of {} and {} of {} (--chip reads both as one of them)",
+    return error(ErrorCode::invalid_argument, "{} is for {} and {} for {} (--chip reads both as one of them)",
                  b_first ? options.path_b : options.path_a, first.chip->name, b_first ? options.path_a : options.path_b,
                  second.chip->name);
   if (!chip) return error(ErrorCode::unsupported, "no driver knows the recorded devices (use --chip)");
@@ -117,12 +117,12 @@ void add_diff(CommandLine& app, Outcome& outcome) {
   auto options = std::make_shared<Options>();
   const Verb verb = app.verb(
       "diff",
-      "Compare the device commands of two captures, programs or models. Addresses and the number of buffers do not\n"
-      "matter; coefficients and tables do.\n"
+      "Compare the device commands of two captures, programs or models. Ignores addresses and the number of\n"
+      "buffers; compares coefficients and tables.\n"
       "Example: skillet diff tests/captures/a311d_conv1x1_relu6_u8 tests/captures/a311d_conv1x1_relu6_u8/model.tflite");
   verb.option("A", options->path_a, "capture file, folder with capture.json, program file or model").required();
   verb.option("B", options->path_b, "the other one").required();
-  verb.option("--chip", options->chip, "decode both as this chip, whatever they say");
+  verb.option("--chip", options->chip, "decode both as this chip, whichever they name");
   verb.option("--tuning", options->tuning,
               "of a model (default: recorded against a folder of recorded jobs, else proven)")
       .check(one_of(npu::kTuningNames));

@@ -37,7 +37,7 @@ Result<DiffSide> recorded(std::string kind, const npu::Chip& chip, std::vector<r
 
 Result<DiffSide> from_model(const std::string& path, const std::optional<npu::Chip>& chip,
                             const npu::CompileOptions& options) {
-  if (!chip) return error(ErrorCode::invalid_argument, "for which chip? use --chip");
+  if (!chip) return error(ErrorCode::invalid_argument, "name the chip with --chip");
   SK_TRY_ASSIGN(ir::Graph graph, tflite::import_file(path));
   SK_TRY_ASSIGN(const npu::Driver* driver, npu::driver_of(*chip));
   compile::Options all{.driver = options, .leave_out = false};
@@ -55,7 +55,7 @@ Result<DiffSide> from_model(const std::string& path, const std::optional<npu::Ch
 Result<DiffSide> from_compiled(const runtime::CompiledModel& model, const std::optional<npu::Chip>& wanted) {
   if (model.programs.empty()) return error(ErrorCode::unsupported, "it has no program");
   if (!wanted && model.chips() != model.programs[0].chip)
-    return error(ErrorCode::invalid_argument, "it has programs for {}: for which chip? use --chip", model.chips());
+    return error(ErrorCode::invalid_argument, "it has programs for {}: name the chip with --chip", model.chips());
   SK_TRY_ASSIGN(const npu::Chip chip, wanted ? Result<npu::Chip>(*wanted) : npu::find_chip(model.programs[0].chip));
   SK_TRY_ASSIGN(const npu::Driver* driver, npu::driver_of(chip));
   std::vector<runtime::ProgramToRecord> programs;

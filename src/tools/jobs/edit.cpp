@@ -52,8 +52,8 @@ void add_edit(CommandLine& app, Outcome& outcome) {
                              "  skillet edit job.txt -o job.skcap");
   verb.option("PATH", options->path, "capture file, folder that holds capture.json, or text of this verb").required();
   verb.option("-o,--output", options->output, "the text, or the capture").required().check(not_empty());
-  verb.option("--chip", options->chip, "read it as this chip, whatever it says (see skillet devices)");
-  verb.flag("--json", options->json, "say in a machine-readable form what was written");
+  verb.option("--chip", options->chip, "read it as this chip, whichever it names (see skillet devices)");
+  verb.flag("--json", options->json, "machine-readable output: what was written");
   verb.runs([options, &outcome] { outcome.finish(edit(*options, outcome)); });
 }
 

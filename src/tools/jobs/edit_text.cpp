@@ -88,7 +88,7 @@ Result<void> check_names(const capture::DeviceInfo& device, const capture::Submi
   for (const capture::Parameter& one : submission.parameters) names.push_back(one.name);
   for (const std::string& one : names) {
     if (printable(one) != one || one.starts_with(' ') || one.ends_with(' '))
-      return error(ErrorCode::unsupported, "the name '{}' cannot stand in a line", printable(one));
+      return error(ErrorCode::unsupported, "the name '{}' is not allowed in a line", printable(one));
   }
   return {};
 }
@@ -182,7 +182,7 @@ class Parser {
     if (word.ends_with(':')) return row(word.substr(0, word.size() - 1), line);
     const auto* const keyword = std::ranges::find(kKeywords, std::end(kKeywords), word, &Keyword::name);
     if (keyword == std::end(kKeywords))
-      return error(ErrorCode::malformed, "'{}' begins no line of such a text", printable(word));
+      return error(ErrorCode::malformed, "no line of such a text begins with '{}'", printable(word));
     if (keyword->is_of_submission && out_.submissions.empty())
       return error(ErrorCode::malformed, "'{}' before the first 'submission'", word);
     if (auto done = (this->*keyword->read)(line); !done.ok())
@@ -214,7 +214,7 @@ class Parser {
   Result<void> begin_submission(Line& line) {
     SK_TRY_ASSIGN(const uint64_t index, line.number("number"));
     if (index != out_.submissions.size())
-      return error(ErrorCode::malformed, "{}: the next one is {}", index, out_.submissions.size());
+      return error(ErrorCode::malformed, "{}: the next number is {}", index, out_.submissions.size());
     SK_TRY(end_submission());
     out_.submissions.emplace_back();
     return {};
@@ -222,7 +222,7 @@ class Parser {
 
   Result<void> job(Line& /*line*/) {
     close();
-    if (!submission().buffers.empty()) return error(ErrorCode::malformed, "it must stand before the buffers");
+    if (!submission().buffers.empty()) return error(ErrorCode::malformed, "it must come before the buffers");
     submission().jobs.emplace_back();
     return {};
   }
@@ -230,7 +230,7 @@ class Parser {
   Result<void> list(Line& line) {
     close();
     if (submission().jobs.empty() || !submission().buffers.empty())
-      return error(ErrorCode::malformed, "it must stand after a 'job' and before the buffers");
+      return error(ErrorCode::malformed, "it must come after a 'job' and before the buffers");
     SK_TRY_ASSIGN(const uint64_t words, line.number("words", kMostBytes / 4));
     capture::Commands list;
     SK_TRY_ASSIGN(list.address, line.number("address"));
@@ -256,8 +256,8 @@ class Parser {
       const std::string_view name = line.word();
       const auto* const flag = std::ranges::find(kFlags, name, &Flag::name);
       if (flag == std::end(kFlags))
-        return error(ErrorCode::malformed, "'{}' is none of listed, read, write, input", printable(name));
-      if (one.*flag->member) return error(ErrorCode::malformed, "'{}' stands there twice", name);
+        return error(ErrorCode::malformed, "'{}' is not one of listed, read, write, input", printable(name));
+      if (one.*flag->member) return error(ErrorCode::malformed, "'{}' occurs twice", name);
       one.*flag->member = true;
     }
     submission().buffers.push_back(std::move(one));
@@ -267,14 +267,14 @@ class Parser {
   Result<void> contents(std::string_view word, capture::BufferSnapshot& one) {
     const auto* const name = std::ranges::find(kContents, word);
     if (name == std::end(kContents))
-      return error(ErrorCode::malformed, "contents '{}' are none of zero, bytes, unknown", printable(word));
+      return error(ErrorCode::malformed, "contents '{}' are not one of zero, bytes, unknown", printable(word));
     one.content = static_cast<capture::Content>(name - kContents);
     if (one.content == capture::Content::bytes) begin_rows(one.size_bytes);
     return {};
   }
 
   Result<void> row(std::string_view offset, Line& line) {
-    if (!has_rows_) return error(ErrorCode::malformed, "words that are neither in a list nor in a buffer with bytes");
+    if (!has_rows_) return error(ErrorCode::malformed, "words that belong to no list and to no buffer with bytes");
     SK_TRY_ASSIGN(uint64_t at, Line::parse(offset, "offset", 16, kMostBytes));
     if (at % 4 != 0) return error(ErrorCode::malformed, "offset {:#x}: a word begins at a multiple of 4", at);
     while (!line.is_end()) {
@@ -376,11 +376,10 @@ Result<void> check_text(const std::string& text, const capture::DeviceInfo& devi
   SK_TRY_ASSIGN(const capture::Capture back,
                 parse_edit_text(fmt::format("{}submission 0\n{}", device_text(device), text), chip_name)
                     .with_context("it cannot be a text"));
-  if (!(back.device == device))
-    return error(ErrorCode::unsupported, "it cannot be a text: the device would be another");
+  if (!(back.device == device)) return error(ErrorCode::unsupported, "it cannot be a text: the device would change");
   const std::string differs = difference_of(submission, back.submissions.at(0));
   if (differs.empty()) return {};
-  return error(ErrorCode::unsupported, "it cannot be a text: {} would not come back as recorded", differs);
+  return error(ErrorCode::unsupported, "it cannot be a text: {} would change", differs);
 }
 
 }  // namespace

@@ -141,14 +141,14 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"\nfield job 1 ", "\nfield job 7 ", "no field 'job 7"}, Wrong{"\njob\n", "\n", "after a 'job'"},
         Wrong{"\nlist 14", "\nlist 4", "beyond the end"}, Wrong{"\nlist 14", "\nlist 99999999999", "too large"},
         Wrong{"\nbuffer 7 0x0 4096 bytes", "\nbuffer 7 0x0 16 bytes", "beyond the end"},
-        Wrong{"\nbuffer 7 0x0 4096 bytes", "\nbuffer 7 0x0 4096 zero", "neither in a list nor in a buffer"},
-        Wrong{"\nbuffer 2 ", "\nbuffer 1 ", "stands there twice"},
-        Wrong{" listed", " listed listed", "'listed' stands there twice"},
+        Wrong{"\nbuffer 7 0x0 4096 bytes", "\nbuffer 7 0x0 4096 zero", "belong to no list and to no buffer"},
+        Wrong{"\nbuffer 2 ", "\nbuffer 1 ", "occurs twice"},
+        Wrong{" listed", " listed listed", "'listed' occurs twice"},
         Wrong{"\n  00000000: ", "\n  00000002: ", "begins at a multiple of 4"},
-        Wrong{"\njob\n", "\n", "it must stand after a 'job'"},
+        Wrong{"\njob\n", "\n", "it must come after a 'job'"},
         Wrong{"\nbuffer 7 0x0 4096 bytes", "\nbuffer 7 0x1000 18446744073709547520 bytes", "beyond 64 bits"},
-        Wrong{"\nbuffer 2 ", "\nbuffer -2 ", "'-2' is no number"}, Wrong{"\nbuffer 2 ", "\nbufer 2 ", "begins no line"},
-        Wrong{"\nsubmission 1", "\nsubmission 5", "the next one is 1"},
+        Wrong{"\nbuffer 2 ", "\nbuffer -2 ", "'-2' is no number"}, Wrong{"\nbuffer 2 ", "\nbufer 2 ", "begins with"},
+        Wrong{"\nsubmission 1", "\nsubmission 5", "the next number is 1"},
         Wrong{"\nsubmission 0", "", "before the first 'submission'"}));
 
 TEST(EditText, AFieldWinsOverItsWords) {
@@ -240,7 +240,7 @@ TEST(EditText, WhatNoTextGivesBackIsRefused) {
   };
   EXPECT_EQ(refused([](capture::Submission&) {}), "");
   const std::string twice = refused([](capture::Submission& one) { one.buffers.push_back(one.buffers[0]); });
-  EXPECT_NE(twice.find("stands there twice"), std::string::npos) << twice;
+  EXPECT_NE(twice.find("occurs twice"), std::string::npos) << twice;
   const std::string longer = refused([](capture::Submission& one) {
     one.buffers[0].content = capture::Content::bytes;
     one.buffers[0].size_bytes = 4;

@@ -166,7 +166,7 @@ class Jobs(unittest.TestCase):
         self.assertRegex(from_program, head)
         self.assertEqual(re.sub(head, "", from_program), self.fine("decode", model, "--chip", "a311d"))
         self.assertRegex(from_program, r"NN +16x16x32 -> 16x16x64, kernel 1x1")
-        self.refused(CANNOT_BEGIN, "for which chip? use --chip", "decode", model)
+        self.refused(CANNOT_BEGIN, "name the chip with --chip", "decode", model)
         self.refused(CANNOT_BEGIN, "toaster", "decode", model, "--chip", "toaster")
         self.refused(CANNOT_BEGIN, "not a skillet capture file", "decode", "README.md")
 
@@ -236,8 +236,8 @@ class Jobs(unittest.TestCase):
                 self.assertEqual({row["differing"] for row in rows["written"]}, {0})
                 self.assertGreater(len(rows["written"]), 0)
                 code, _, err = skillet("replay", recorded, "--device", f"null:{chip}", "--expect", out)
-                self.assertEqual(code, FAILED)  # it computes nothing, and reports success
-                self.assertIn(f": null:{chip} says that it is done, but wrote nothing at ", err)
+                self.assertEqual(code, FAILED)  # computes nothing, and says that it is done
+                self.assertIn(f": null:{chip} reported its end, but wrote nothing at ", err)
                 code, text, _ = skillet("replay", recorded, "--device", f"null:{chip}", "--json")
                 self.assertEqual(code, FAILED)
                 self.assertGreater(len(json.loads(text)["not_written"][0]["fields"]), 3)
@@ -288,7 +288,7 @@ class Jobs(unittest.TestCase):
         base = ["replay", A311D, "--device", "sim:a311d", "--input", f"{A311D_INPUT}={A311D}/input_0.bin"]
         report = json.loads(self.fine(*base, "--set", "1:job 1 nn_instruction.out_zero_point=77", "--against", "sim:a311d", "--json"))
         self.assertEqual((report["compared_with"], {row["differing"] for row in report["written"]}), ("sim:a311d", {0}), "both run the changed jobs")
-        self.refused(CANNOT_BEGIN, "one core: its jobs run one after the other", *base, "--beside", A311D)
+        self.refused(CANNOT_BEGIN, "it has one core, so its jobs never run at the same time", *base, "--beside", A311D)
         self.refused(CANNOT_BEGIN, "no submission has a buffer 8 without contents", "replay", A311D, "--device", "sim:a311d", "--input", f"8={A311D}/input_0.bin")
         whole, cut, text = (str(self.path / name) for name in ("whole", "cut", "text"))
         self.fine("run", MODEL, "--device", "sim:a311d", "--random", "1", "--record", whole)
@@ -332,7 +332,7 @@ class Jobs(unittest.TestCase):
         for prefix in ("", "1:"):
             self.refused(CANNOT_BEGIN, "kernel_x_size = 999: at most 15 in 4 bits", *base, "--set", f"{prefix}job 1 nn_instruction.kernel_x_size=999")
         for change in ("job 1 nn_instruction.kernel_x_size=999", "job 1 nn_instruction.kernel_x_siz=1"):
-            self.refused(CANNOT_BEGIN, f'no submission is named, and there are 2 (one is named so: --set "1:{change}"): ', *base, "--set", change)
+            self.refused(CANNOT_BEGIN, f'there are 2 submissions; name one, such as --set "1:{change}": ', *base, "--set", change)
         self.refused(CANNOT_BEGIN, "there is no submission 7", *base, "--set", "7:job 1 nn_instruction.out_zero_point=1")
         self.refused(CANNOT_BEGIN, "--set: must be FIELD=VALUE, not 'x'", *base, "--set", "x")
 
@@ -369,7 +369,7 @@ class Jobs(unittest.TestCase):
     def test_what_was_not_recorded_is_said(self):
         code, _, err = skillet("replay", A311D, "--device", "sim:a311d")
         self.assertEqual((code, err.count("\n")), (FINE, 1), err)
-        self.assertIn(f"what was in buffer {A311D_INPUT} (8192 bytes) was not recorded: zeros are taken; --input {A311D_INPUT}=FILE gives it", err)
+        self.assertIn(f"contents of buffer {A311D_INPUT} (8192 bytes) were not recorded: zeros are used; give them with --input {A311D_INPUT}=FILE", err)
         self.assertEqual(skillet("replay", RK3588, "--device", "sim:rk3588")[2], "")
 
     def test_captures_of_two_chips_are_no_pair(self):

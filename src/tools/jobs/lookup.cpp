@@ -186,12 +186,13 @@ Result<void> lookup(const Options& options, Outcome& outcome) {
 void add_lookup(CommandLine& app, Outcome& outcome) {
   auto options = std::make_shared<Options>();
   const Verb verb = app.verb("lookup",
-                             "What is known of a bit, a register or a field of an NPU's commands.\n"
+                             "Print what is known about a bit, a register or a field of an NPU's commands.\n"
                              "Examples:\n"
                              "  skillet lookup kernel_x_size\n"
                              "  skillet lookup 15.31                    word 15, bit 31 of any descriptor\n"
                              "  skillet lookup 0x1030 --chip rk3588     a register by its address");
-  verb.option("WHAT", options->what, "part of a name, * for all; WORD or WORD.BIT, after DESCRIPTOR: of one; 0xADDRESS")
+  verb.option("WHAT", options->what,
+              "part of a name, * for all; WORD or WORD.BIT, with DESCRIPTOR: in front for one; 0xADDRESS")
       .required()
       .check(not_empty());
   verb.option("--chip", options->chip, "only of this chip (see skillet devices)");

@@ -34,7 +34,7 @@ Result<void> check_is_capture(const std::string& path) {
                        ? capture::Reader::open(path)
                        : Result<capture::Reader>(error(ErrorCode::malformed, ""));
   if (!old.ok() && old.error().code != ErrorCode::unsupported)
-    return error(ErrorCode::invalid_argument, "{} exists and is no capture file", path);
+    return error(ErrorCode::invalid_argument, "{} exists and is not a capture file", path);
   return {};
 }
 

@@ -71,7 +71,7 @@ Result<int> wait_for(pid_t child) {
   const int number = errno;
   g_child = 0;
   if (ended != child)
-    return error(ErrorCode::io, "how the program ended is not known: wait: {}", std::strerror(number));
+    return error(ErrorCode::io, "the program's exit status is unknown: wait: {}", std::strerror(number));
   return WIFEXITED(status) ? WEXITSTATUS(status) : kSignalBase + WTERMSIG(status);
 }
 

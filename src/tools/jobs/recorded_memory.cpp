@@ -18,8 +18,7 @@ Result<void> RecordedMemory::add(const capture::Submission& submission) {
       contents_.erase(at);
     }
     if (buffer.size_bytes > kBytesMax - std::min(all_bytes_, kBytesMax))
-      return error(ErrorCode::malformed, "buffer {} has {} bytes: too much to be held", buffer.handle,
-                   buffer.size_bytes);
+      return error(ErrorCode::malformed, "buffer {} has {} bytes: too many to hold", buffer.handle, buffer.size_bytes);
     all_bytes_ += buffer.size_bytes;
     Contents& kept = contents_[buffer.address] = {buffer.bytes, {}};
     std::span<const uint8_t> bytes = kept.given;

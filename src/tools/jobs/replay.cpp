@@ -244,8 +244,8 @@ class Replays {
       const bool is_missing = buffer.listed && buffer.read && buffer.content == capture::Content::unknown;
       if (is_missing && known_.insert(buffer.handle).second)
         complain(
-            fmt::format("submission {}: what was in buffer {} ({} bytes) was not recorded: zeros are taken; "
-                        "--input {}=FILE gives it",
+            fmt::format("submission {}: contents of buffer {} ({} bytes) were not recorded: zeros are used; give them "
+                        "with --input {}=FILE",
                         reader_.index(), buffer.handle, buffer.size_bytes, buffer.handle));
       if (buffer.listed) known_.insert(buffer.handle);
     }
@@ -301,8 +301,8 @@ class Replays {
     if (!change.problem) return {};
     if (submissions == 1) return *change.problem;
     return error(ErrorCode::invalid_argument,
-                 "--set: no submission is named, and there are {} (one is named so: --set \"{}:{}={}\"): {}",
-                 submissions, change.problem_at, change.path, change.value, change.problem->message);
+                 "--set: there are {} submissions; name one, such as --set \"{}:{}={}\": {}", submissions,
+                 change.problem_at, change.path, change.value, change.problem->message);
   }
 
   Result<void> note(const capture::BufferSnapshot& buffer, const std::vector<Writer>& writers) {
@@ -374,7 +374,7 @@ void print(const Options& options, const Replays& replays) {
                writers_text(one), fmt::format("{:016x}", one.hash), difference_text(one)});
   out("what {} wrote\n{}", options.device, table.print());
   if (!options.beside.empty())
-    out("beside {} jobs of {}; both had jobs at the same time {} times\n", print_count(replays.jobs_beside()),
+    out("beside {} jobs of {}; jobs of both ran at the same time {} times\n", print_count(replays.jobs_beside()),
         options.beside, print_count(replays.overlaps()));
 }
 
@@ -396,12 +396,12 @@ Result<void> replay(const Options& options, Outcome& outcome) {
   print(options, replays);
   if (!replays.cut_off().empty()) log::warning("{}", replays.cut_off());
   for (const Unwritten& one : replays.unwritten())
-    log::warning("submission {}: {} says that it is done, but wrote nothing at {}{}", one.submission, one.device,
+    log::warning("submission {}: {} reported its end, but wrote nothing at {}{}", one.submission, one.device,
                  one.paths[0], one.paths.size() == 1 ? "" : fmt::format(" and {} others", one.paths.size() - 1));
   if (!replays.problem_beside().empty()) log::warning("{}: {}", options.beside, replays.problem_beside());
   const bool is_apart = is_beside && replays.overlaps() == 0;
   if (is_apart)
-    log::warning("{}: its jobs and those of {} never ran at the same time, so nothing is known of them together",
+    log::warning("{}: its jobs and those of {} never ran at the same time, so they were not tested together",
                  options.beside, options.path);
   if (replays.differs() || !replays.cut_off().empty() || !replays.unwritten().empty() ||
       !replays.problem_beside().empty() || is_apart)
@@ -415,17 +415,16 @@ void add_replay(CommandLine& app, Outcome& outcome) {
   auto options = std::make_shared<Options>();
   const Verb verb = app.verb(
       "replay",
-      "Run recorded jobs again, at the recorded addresses, and say what they write. --set changes a field first and\n"
-      "compares with the jobs as they were.\n"
+      "Run recorded jobs again, at the recorded addresses, and show what they write. --set changes a field first and\n"
+      "compares with the unchanged jobs.\n"
       "Examples:\n"
       "  skillet replay tests/captures/a311d_conv1x1_relu6_u8 --device sim:a311d --input 3=input.bin\n"
       "  skillet replay run.capture --device sim:a311d --set 'FIELD=7'");
   verb.option("PATH", options->path, "capture file, or a folder that holds capture.json").required();
-  verb.option("--device", options->device, "what to run them on: sim:CHIP, npu, /dev/...").required();
+  verb.option("--device", options->device, "device to run them on: sim:CHIP, npu, /dev/...").required();
   const Option against = verb.option("--against", options->against, "run them on this device too, and compare");
-  verb.option(
-          "--beside", options->beside,
-          "while jobs of this capture run over and over on another core: run them 100 times, and compare with alone")
+  verb.option("--beside", options->beside,
+              "run them 100 times while jobs of this capture run on another core, and compare with running alone")
       .excludes(against);
   verb.option("--set", options->set,
               "FIELD=VALUE, as skillet decode names fields; N:FIELD=VALUE: only in submission N (may be given again)")
@@ -438,7 +437,7 @@ void add_replay(CommandLine& app, Outcome& outcome) {
       .check(existing_folder())
       .excludes(against)
       .excludes("--beside");
-  verb.option("--model", options->model, "the .tflite file that was run: names the operation that each job belongs to");
+  verb.option("--model", options->model, "the .tflite file that was run, to name the operation of each job");
   verb.flag("--json", options->json, "machine-readable output");
   verb.runs([options, &outcome] {
     const OrderlyEnd end;

@@ -56,13 +56,13 @@ Result<int> run_virtual(const Options& options) {
 
 void add_virtual(CommandLine& app, Outcome& outcome) {
   auto options = std::make_shared<Options>();
-  const Verb verb = app.verb(
-      "virtual",
-      "Run any program with a simulated NPU: it finds the node of the chip's mainline driver (/dev/dri/renderD128 or "
-      "an\n"
-      "accel node) and speaks to it as to that driver. The exit code is the program's.\n"
-      "Example: skillet virtual --chip a311d -- skillet run net.tflite --device /dev/dri/renderD128");
-  verb.option("--chip", options->chip, "which chip is there; NAME,quirk=Q: one that differs (docs/dev/quirks.md)")
+  const Verb verb =
+      app.verb("virtual",
+               "Run any program with a simulated NPU: it sees the node of the chip's mainline driver "
+               "(/dev/dri/renderD128 or an\n"
+               "accel node) and uses it as with that driver. The exit code is the program's.\n"
+               "Example: skillet virtual --chip a311d -- skillet run net.tflite --device /dev/dri/renderD128");
+  verb.option("--chip", options->chip, "name of the chip; NAME,quirk=Q: a chip that differs (docs/dev/quirks.md)")
       .shows_default();
   verb.option(
           "--fail", options->fail,
@@ -71,14 +71,13 @@ void add_virtual(CommandLine& app, Outcome& outcome) {
           "a submit takes several jobs, job:N may do the same or drop")
       .may_be_empty();
   verb.option("--on-fault", options->on_fault,
-              "what a job does that the simulator stops: reset, as hardware does (it ends,\nits outputs are not "
-              "written), or error (the submit fails with EIO)")
+              "what happens to a job that the simulator stops: reset, as on hardware (it ends without writing its "
+              "outputs), or error (the submit fails with EIO)")
       .check(one_of({"reset", "error"}))
       .shows_default();
-  verb.option(
-          "--on-misuse", options->on_misuse,
-          "what becomes of a call that a stock kernel does not survive: report (a line\nnames it, the call goes on) "
-          "or abort (the program ends)")
+  verb.option("--on-misuse", options->on_misuse,
+              "what happens on a call that crashes a stock kernel: report (print a line, the call continues) or abort "
+              "(the program ends)")
       .variable(interpose::kMisuseVariable)
       .check(one_of({"report", "abort"}))
       .shows_default();

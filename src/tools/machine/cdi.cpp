@@ -103,7 +103,7 @@ Result<void> cdi(const Options& options, Outcome& outcome) {
 void add_cdi(CommandLine& app, Outcome& outcome) {
   auto options = std::make_shared<Options>();
   const Verb verb = app.verb("cdi",
-                             "Describe the NPUs of this machine for containers, as CDI has it (JSON).\n"
+                             "Describe the NPUs of this machine for containers, in CDI's format (JSON).\n"
                              "Example: skillet cdi | sudo tee /etc/cdi/skillet.json; then\n"
                              "podman run --device skillet.org/npu=all ...");
   verb.option("--mount", options->mounts,

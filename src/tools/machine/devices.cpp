@@ -31,7 +31,7 @@ void print_here(const Rows& rows) {
   for (const runtime::ListedDevice& row : rows)
     if (row.is_node) table.add({row.device, row.usable ? "yes" : "no", row.kernel_driver, row.title, row.note});
   if (table.empty())
-    out("No NPU here: no /dev/dri/renderD* and no /dev/accel/* (skillet doctor says what is missing)\n");
+    out("No NPU here: no /dev/dri/renderD* and no /dev/accel/* (skillet doctor names what is missing)\n");
   else
     out("on this machine\n{}", table.print_wrapped());
 }
@@ -75,7 +75,7 @@ void add_devices(CommandLine& app, Outcome& outcome) {
   const Verb verb = app.verb("devices",
                              "List what can run a network: NPUs of this machine, simulated chips, the CPU.\n"
                              "The first column is what --device takes.");
-  verb.flag("--all", options->all, "chips that are known by their ids only, or cannot be simulated, too");
+  verb.flag("--all", options->all, "also chips that are known only by their ids, or cannot be simulated");
   verb.flag("--json", options->json, "machine-readable output, of all");
   verb.runs([options, &outcome] { outcome.finish(devices(*options)); });
 }

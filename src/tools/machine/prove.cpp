@@ -226,7 +226,7 @@ Result<void> check_apply(const ProveFlags& flags) {
 Result<Applied> apply(const ProveFlags& flags, const ProofReport& report) {
   SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(flags.device));
   if (target.trust == nullptr)
-    return error(ErrorCode::invalid_argument, "--device {}: nothing is kept of it; name an NPU", flags.device);
+    return error(ErrorCode::invalid_argument, "--device {}: nothing is stored for it; name an NPU", flags.device);
   SK_TRY(runtime::check_made_here(report, target.trust->file().device));
   SK_TRY_ASSIGN(std::vector<runtime::TrustEntry> entries, runtime::believed_entries(report));
   Applied out{.count = entries.size(), .refuted = {}};

@@ -37,7 +37,7 @@ std::string print_devices(const TopView& view) {
     if (one.kind != NpuKind::simulated)
       table.add({one.device, std::string(name_of(one.kind)), or_dash(one.chip), shown(one.state.mhz, "{:.0f} MHz"),
                  shown(one.state.celsius, "{:.0f} C"), shown(one.powered_percent, "{:.0f} %"), busy_of(one)});
-  return table.empty() ? "No NPU here (skillet doctor says what is missing)\n" : table.print();
+  return table.empty() ? "No NPU here (skillet doctor names what is missing)\n" : table.print();
 }
 
 std::string print_uses(const TopView& view) {

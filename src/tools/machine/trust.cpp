@@ -108,7 +108,7 @@ Result<void> import(const Options& options, runtime::Trust& trust) {
 Result<void> trust(const Options& options, Outcome& outcome) {
   SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));
   if (target.trust == nullptr)
-    return error(ErrorCode::invalid_argument, "--device {}: nothing is kept of it; name an NPU", options.device);
+    return error(ErrorCode::invalid_argument, "--device {}: nothing is stored for it; name an NPU", options.device);
   runtime::Trust& known = *target.trust;
   if (!options.forget.empty()) {
     SK_TRY_ASSIGN(const size_t gone, known.forget(options.forget == "all" ? "" : options.forget));
