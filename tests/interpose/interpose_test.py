@@ -180,11 +180,11 @@ class Virtual(unittest.TestCase):
             severity, text = trust()
             self.assertEqual(list(Path(folder).iterdir()), [], "doctor writes nothing, of simulated chips neither")
             self.assertEqual(severity, "fine")
-            self.assertRegex(text, r"seen to compute right: 0 of (\d+) assumptions.*\nwrong: no assumption\nnot tried yet: \1;")
+            self.assertRegex(text, r"correct: 0 of (\d+) assumptions.*\nwrong: no assumption\nnot tried yet: \1;")
             self.assertIn("\n         wrong: no assumption\n         not tried yet: ", run(*command, "doctor", env=environment).stdout)
             model = str(SOURCE / "tests/models/conv_scales_i8.tflite")
             run(*command, "run", model, "--device", "auto", "--partition", "all", "--random", "1", env=environment)
-            self.assertRegex(trust()[1], r"seen to compute right: [1-9]\d* of \d+ assumptions, and [1-9]")
+            self.assertRegex(trust()[1], r"correct: [1-9]\d* of \d+ assumptions, and [1-9]")
             (file,) = Path(folder).glob("a311d*.json")
             kept = json.loads(file.read_text())
             (first, *_) = [one for one in kept["entries"] if one["kind"] == "assumption"]

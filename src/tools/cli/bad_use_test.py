@@ -291,7 +291,7 @@ USES = [
      "/dev/dri/renderD128: opening: EACCES"),
     ("SKILLET_DEBUG=capture=$T/cut.skcap $sk run $m --device sim:a311d > /dev/null", FINE, "cut.skcap exists; submissions to sim:a311d are recorded in"),
     ("$sk run $m --device npu", CANNOT_BEGIN, "no NPU here"),
-    ("$sk compile $m --device cpu", CANNOT_BEGIN, "the CPU needs no compiling"),
+    ("$sk compile $m --device cpu", CANNOT_BEGIN, "nothing is compiled for the CPU"),
     ("$sk virtual --chip toaster -- true", CANNOT_BEGIN, "toaster"),
     ("$sk virtual --chip a311d --fail nonsense -- true", CANNOT_BEGIN, "nonsense"),
     ("$sk virtual --chip a311d --fail submit:5-2:EIO -- true", CANNOT_BEGIN, "'5-2' ends before it begins"),

@@ -67,7 +67,7 @@ CASES = [
     (["run", MODEL, "--input", "README.md"], 2, "the input 'image' takes 784"),
     (["run", "README.md"], 2, "README.md: not a TensorFlow Lite model"),
     (["run", "no_such_file.tflite"], 2, "no_such_file.tflite"),
-    (["compile", MODEL, "--device", "cpu"], 2, "the CPU needs no compiling"),
+    (["compile", MODEL, "--device", "cpu"], 2, "nothing is compiled for the CPU"),
     (["check", MODEL, "--device", "sim:a311d"], 0, "on the NPU in"),
     (["compile", MODEL, "--device", "sim:a311d"], 0, "device operation"),
     (["plan"], 2, "one of MODEL and --layers is needed"),
@@ -178,7 +178,7 @@ class Command(unittest.TestCase):
             with self.subTest(model=model, more=more):
                 done = skillet("check", model, *more)
                 self.assertEqual(done.returncode, code, done.stderr)
-                self.assertEqual(done.stderr.count("; --require asks for"), code)
+                self.assertEqual(done.stderr.count("; --require needs"), code)
         lstm = "../shared/models/keras_lstm_mnist_ptq.tflite"
         if os.path.exists(lstm):
             self.assertEqual(skillet("check", lstm, "--device", "sim:imx8mp", "--require", "90%").returncode, 1)
@@ -652,7 +652,7 @@ class Command(unittest.TestCase):
             [kept] = report("inspect", str(entry))["models"]
             self.assertEqual(kept["options"], {})
             self.assertEqual(("graph" in kept, kept["programs"][0]["chip"], kept["programs"][0]["key"] in entry.name), (False, "a311d", True))
-            self.assertIn("the cache's programs", skillet("inspect", str(entry)).stdout)
+            self.assertIn("cached programs", skillet("inspect", str(entry)).stdout)
             hosts.write_bytes(b"x" * 13 + file.read_bytes() + b"SKIL" + entry.read_bytes() + b"y")
             at = 13 + file.stat().st_size + 4
             self.assertEqual(report("inspect", str(hosts))["models"], [{**one, "at": 13}, {**kept, "at": at}])
@@ -661,7 +661,7 @@ class Command(unittest.TestCase):
             for place, value, said in (
                     (None, good[:-1], "it was cut off"), (None, b"x" + good[:200], "at byte 1: it has 200 bytes instead of"),
                     (9, 7, "it has version"), (len(good) // 2, good[len(good) // 2] ^ 16, "its checksum does not match"),
-                    (None, b"no model", "there is no compiled model of Skillet in it")):
+                    (None, b"no model", "it contains no compiled model of Skillet")):
                 bad = bytearray(value if place is None else good)
                 if place is not None:
                     bad[place] = value

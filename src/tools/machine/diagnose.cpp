@@ -90,9 +90,9 @@ void Diagnosis::container() {
     if (std::ranges::find(folders, folder) == folders.end()) folders.push_back(std::move(folder));
   }
   add("container-without-node", problem(),
-      fmt::format("this is a container ({}), and no {} was handed in", facts_.container, node_names()),
+      fmt::format("this is a container ({}) without access to any {}", facts_.container, node_names()),
       fmt::format("start it with {} --group-add \"$(getent group render | cut -d: -f3)\" (podman without root: "
-                  "--group-add keep-groups); run skillet doctor on the host too",
+                  "--group-add keep-groups); also run skillet doctor on the host",
                   fmt::join(folders, " or ")));
 }
 
@@ -128,7 +128,7 @@ void Diagnosis::module(const DriverFacts& one) {
       return add("module", Severity::fine, fmt::format("the kernel driver {} is loaded", driver.module));
     case ModuleState::on_disk:
       return add("module-not-loaded", Severity::problem,
-                 fmt::format("the kernel driver {} is installed and not loaded", driver.module),
+                 fmt::format("the kernel driver {} is installed but not loaded", driver.module),
                  fmt::format("sudo modprobe {0}; echo {0} | sudo tee /etc/modules-load.d/{0}.conf", driver.module));
     case ModuleState::missing:
       return add("no-module", Severity::problem,
@@ -142,8 +142,8 @@ void Diagnosis::module(const DriverFacts& one) {
 
 void Diagnosis::no_device_tree() {
   add("no-device-tree", Severity::problem,
-      "this machine has no device tree: not a board whose NPU the mainline kernel drives (a PC, or a masked /proc and "
-      "/sys)",
+      "this machine has no device tree: it is not a board with an NPU of the mainline kernel (a PC, or a masked /proc "
+      "and /sys)",
       "use a simulated chip: --device sim:a311d");
 }
 
@@ -158,7 +158,7 @@ void Diagnosis::device_tree(const DriverFacts& one) {
   add("device-tree", Severity::fine,
       fmt::format("the device tree of {} has {}s: {}", board_name(), driver.cores, fmt::join(one.cores, " ")));
   if (one.module == ModuleState::loaded && facts_.nodes.empty() && facts_.container.empty())
-    add("no-node", Severity::problem, fmt::format("the driver is loaded and made no {}", node_names(driver)),
+    add("no-node", Severity::problem, fmt::format("the driver is loaded but created no {}", node_names(driver)),
         fmt::format("see why it failed: dmesg | grep -i {} (often a power domain or clock that the kernel lacks)",
                     driver.module));
 }
@@ -168,25 +168,23 @@ void Diagnosis::no_core(const KernelDriver& driver) {
   add("no-device-tree-node", Severity::problem,
       fmt::format("the device tree of {} has no {} (compatible \"{}\")", board_name(), driver.cores,
                   fmt::join(driver.compatibles, "\", \"")),
-      board != nullptr ? fmt::format("boot with the device tree of Linux {}.{} or newer ({})", board->since.major,
-                                     board->since.minor, board->core)
-                       : "this board has no such NPU, or its device tree lacks it: boards known to work are in "
-                         "docs/devices.md");
+      board != nullptr
+          ? fmt::format("boot with the device tree of Linux {}.{} or newer ({})", board->since.major,
+                        board->since.minor, board->core)
+          : "this board has no such NPU, or its device tree lacks it: docs/devices.md lists boards known to work");
 }
 
 void Diagnosis::found(const runtime::FoundNpu& npu) {
   const std::string& node = npu.core.info.node;
   if (!npu.chip.unproven.empty() && facts_.takes_unproven)
-    return add(
-        "unproven-npu", Severity::note,
-        fmt::format(
-            "{} ({}): core {} is an NPU, {}, whose operations are compared with the CPU before they are used: {}",
-            npu.name, node, npu.core.index, npu.chip.title, npu.chip.unproven));
+    return add("unproven-npu", Severity::note,
+               fmt::format("{} ({}): core {} is an NPU, {}; its operations are compared with the CPU before use: {}",
+                           npu.name, node, npu.core.index, npu.chip.title, npu.chip.unproven));
   if (!npu.chip.unproven.empty())
     return add("unproven-npu", Severity::problem,
                fmt::format("{} ({}): core {} is an NPU, {}, {}", npu.name, node, npu.core.index, npu.chip.title,
                            runtime::refusal(npu.chip)),
-               "leave SKILLET_UNPROVEN at its default, verify: what the NPU computes right it then runs");
+               "leave SKILLET_UNPROVEN at its default, verify: the NPU then runs what it computes correctly");
   return add("npu", Severity::fine,
              fmt::format("{} ({}): core {} is an NPU, {}", npu.name, node, npu.core.index, npu.chip.title));
 }
@@ -223,9 +221,8 @@ void Diagnosis::node(const kernels::NodeReport& report, const std::string& permi
 
 void Diagnosis::nodes() {
   if (facts_.nodes.empty() && facts_.container.empty())
-    add("no-nodes", Severity::problem,
-        fmt::format("there is no {}: no driver of a GPU or NPU is at work", node_names()),
-        "fix what is listed above; then the node appears by itself");
+    add("no-nodes", Severity::problem, fmt::format("there is no {}: no GPU or NPU driver is active", node_names()),
+        "fix the problems above; then the node appears by itself");
   for (size_t i = 0; i < facts_.nodes.size(); ++i)
     node(facts_.nodes[i], i < facts_.permissions.size() ? facts_.permissions[i] : "");
 }

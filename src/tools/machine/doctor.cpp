@@ -49,12 +49,11 @@ bool test_device(const Result<runtime::Target>& target, const std::string& devic
   if (!tested.ok()) {
     findings.push_back({"self-test-failed", Severity::problem,
                         fmt::format("{} ({}) fails the self-test: {}", device, title, tested.error().message),
-                        "do not use it; please report this with the output of dmesg", device});
+                        "do not use it; please report this, with the output of dmesg", device});
     return false;
   }
   findings.push_back({"self-test", Severity::fine,
-                      fmt::format("{} ({}) computes a {} as the CPU does: {:.1f} ms to compile and load, "
-                                  "{:.2f} ms to run",
+                      fmt::format("{} ({}) computes a {} like the CPU: {:.1f} ms to compile and load, {:.2f} ms to run",
                                   device, title, tested->what, tested->create_ms, tested->run_ms),
                       "", device});
   return true;
@@ -70,10 +69,12 @@ void report_trust(const Result<runtime::Target>& target, const std::string& devi
   if (known.refuted_operations != 0) wrong += ", " + counted(known.refuted_operations, "operation");
   findings.push_back(
       {"trust", is_wrong ? Severity::note : Severity::fine,
-       fmt::format("{}: seen to compute right: {} of {}, and {} of networks\n"
-                   "wrong: {}{}\nnot tried yet: {}{}",
+       fmt::format("{}: correct: {} of {}, and {} of networks\n"
+                   "wrong: {}{}\n"
+                   "not tried yet: {}{}",
                    device, known.confirmed.size(), counted(all, "assumption"), counted(known.programs, "part"), wrong,
-                   is_wrong ? " (skillet trust shows why; the CPU computes what stands on it)" : "", known.open.size(),
+                   is_wrong ? " (skillet trust shows why; operations that depend on it run on the CPU)" : "",
+                   known.open.size(),
                    known.open.empty() ? "" : "; each is compared with the CPU when a network first needs it"),
        "", device});
 }
@@ -159,7 +160,7 @@ void print_simulated(const Report& report, bool all) {
   if (all || shown.empty()) return;
   const size_t others = report.simulated.size() - shown.size();
   print_finding({"self-test", Severity::fine,
-                 fmt::format("simulated chips compute as the CPU does: {}{}", list(shown),
+                 fmt::format("simulated chips compute like the CPU: {}{}", list(shown),
                              others == 0 ? "" : fmt::format(", and {} others (--all)", others)),
                  ""});
 }
@@ -185,12 +186,10 @@ void print_json(const Report& report) {
 
 void add_doctor(CommandLine& app, Outcome& outcome) {
   auto options = std::make_shared<Options>();
-  const Verb verb = app.verb("doctor",
-                             "Look for an NPU, test that it computes, and say what is missing and how to fix "
-                             "it.");
+  const Verb verb = app.verb("doctor", "Look for an NPU, test it, and report what is missing and how to fix it.");
   verb.flag("--all", options->all, "a line for each simulated chip too");
   verb.flag("--json", options->json, "machine-readable output, of all");
-  verb.option("--root", options->root, "look at /proc, /sys, /dev and /lib below this folder").hidden();
+  verb.option("--root", options->root, "read /proc, /sys, /dev and /lib below this folder").hidden();
   verb.runs([options, &outcome] {
     const OrderlyEnd end;
     const Report report = examine(*options);

@@ -49,7 +49,7 @@ Result<std::string> report_text_of(const std::string& path) {
     SK_TRY_ASSIGN(const Bytes bytes, unpack(one, kReportMax));
     return std::string(bytes.begin(), bytes.end());
   }
-  return error(ErrorCode::malformed, "{}: there is no {} in it", path, kMember);
+  return error(ErrorCode::malformed, "{}: it contains no {}", path, kMember);
 }
 
 Result<ProofReport> read_report(const std::string& path) {
@@ -96,9 +96,9 @@ struct Refuted {
 };
 
 std::string answer_of(const std::vector<std::string>& candidates) {
-  if (candidates.empty()) return "like none that is simulated";
+  if (candidates.empty()) return "like no simulated chip";
   if (candidates.size() == 1) return "this silicon is like quirk " + candidates[0];
-  return fmt::format("this silicon is like one of {}, which the probe does not distinguish",
+  return fmt::format("this silicon is like one of {}; the probe does not distinguish them",
                      fmt::join(candidates, ", "));
 }
 
@@ -166,7 +166,7 @@ std::string print(const Costs& costs) {
     const bool differs = one.value && std::abs(*one.value - one.expected) > one.error;
     table.add({one.name,
                one.value ? fmt::format("{:.4g} +-{:.2g} {}{}", *one.value, one.error, one.unit, differs ? " *" : "")
-                         : std::string("not seen in these times"),
+                         : std::string("not visible in these times"),
                fmt::format("{:.4g}", one.expected)});
   }
   return table.print();
@@ -191,7 +191,7 @@ void print(const ProofReport& report, const std::vector<Refuted>& refuted, const
     }
   }
   for (const Refuted& one : refuted)
-    out("\n{}\n", wrapped(fmt::format("{}: assumed was: {}. {} here: {}. Change {} (specification: {})", one.step->name,
+    out("\n{}\n", wrapped(fmt::format("{}: assumed: {}. {} here: {}. Change {} (specification: {})", one.step->name,
                                       one.assumed, one.step->what, one.answer, one.place, one.sections),
                           2));
   if (!costs.empty()) out("\n{}", print(costs));
@@ -212,7 +212,8 @@ Result<void> show(const ProveFlags& flags, const ProofReport& report, const Appl
   }
   print(report, refuted, costs);
   if (flags.apply)
-    out("{} of its verdicts are in the trust store of this device{}\n", applied.count, still_refuted(applied.refuted));
+    out("{} of its verdicts were added to this device's trust store{}\n", applied.count,
+        still_refuted(applied.refuted));
   return {};
 }
 
@@ -263,7 +264,7 @@ Result<void> prove(const ProveFlags& flags, Outcome& outcome) {
   if (flags.apply) SK_TRY(check_apply(flags));
   if (report.facts.empty()) report.facts = facts_of(core);
   {
-    Progress progress("asking the device");
+    Progress progress("testing the device");
     runtime::ProveOptions options{.device = core.name, .risky = flags.risky, .serial = flags.full};
     if (const auto boot = read_file_start("/proc/sys/kernel/random/boot_id", 64); boot.ok())
       options.boot = runtime::hash_text(*boot);
@@ -288,20 +289,19 @@ Result<void> prove(const ProveFlags& flags, Outcome& outcome) {
 
 void add_prove(CommandLine& app, Outcome& outcome) {
   auto flags = std::make_shared<ProveFlags>();
-  const Verb verb = app.verb(
-      "prove",
-      "Ask the NPU of this machine what no recorded job shows: the probe of each assumption, then a self-test,\n"
-      "each compared with the CPU. Writes a report to share (docs/prove.md); --read shows what one says.\n"
-      "Example: skillet prove -o report.zip");
+  const Verb verb =
+      app.verb("prove",
+               "Test on this machine's NPU what no recorded job shows: a probe of each assumption, then a self-test,\n"
+               "each compared with the CPU. Writes a report to share (docs/prove.md); --read prints a report.\n"
+               "Example: skillet prove -o report.zip");
   verb.option("--device", flags->device, "which NPU: npu, /dev/..., etnaviv0, sim:CHIP").shows_default();
-  const auto output = verb.option("-o,--output", flags->output,
-                                  "the report, .zip or .json, written before and after each step; the same one again\n"
-                                  "goes on where it ended");
-  verb.option("--read", flags->read, "show what a report says: which simulated candidate this silicon is like")
-      .excludes(output);
-  verb.flag("--risky", flags->risky, "take steps that may hang the NPU or the machine too, and those that hung before");
-  verb.flag("--apply", flags->apply, "believe what was seen: put it into the trust store of this device");
-  verb.flag("--full", flags->full, "the serial number itself in the report, not a hash of it");
+  const auto output =
+      verb.option("-o,--output", flags->output,
+                  "the report, .zip or .json, written before and after each step; an existing report is continued");
+  verb.option("--read", flags->read, "print a report: which simulated candidate this silicon is like").excludes(output);
+  verb.flag("--risky", flags->risky, "also run steps that may hang the NPU or the machine, and those that hung before");
+  verb.flag("--apply", flags->apply, "add the results to the trust store of this device");
+  verb.flag("--full", flags->full, "write the serial number itself into the report, not its hash");
   verb.flag("--json", flags->json, "machine-readable output");
   verb.runs(
       [flags, &outcome] { outcome.finish(flags->read.empty() ? prove(*flags, outcome) : read(*flags, outcome)); });

@@ -202,7 +202,7 @@ class ProveTest(unittest.TestCase):
         step["outputs"][0]["hash"] = "0" * 32
         self.save(report)
         self.assertEqual(json.loads(self.read("--json").stdout)["refuted"][0]["candidates"], [])
-        self.assertIn("like none that is simulated", " ".join(self.read().stdout.split()))
+        self.assertIn("like no simulated chip", " ".join(self.read().stdout.split()))
 
     def test_what_may_hang_needs_risky(self):
         self.prove("sim:a311d")
@@ -240,7 +240,7 @@ class ProveTest(unittest.TestCase):
                          skillet("trust", *device, "--import", exported, "--apply", env=env)):
                 self.assertIn(done.returncode, (1, 2), done.stdout)
                 self.assertIn(said, done.stderr)
-                self.assertNotRegex(done.stdout, "are in the trust store|taken")
+                self.assertNotRegex(done.stdout, "were added to this device's trust store|imported")
 
     def test_what_was_refuted_stays_so_and_that_is_said(self):
         device = ("--device", "sim:a311d")
@@ -257,23 +257,23 @@ class ProveTest(unittest.TestCase):
         exported.write_text(before, encoding="utf-8")
         count = len(given["entries"])
         done = self.read("--apply", *device, env=self.trust)
-        self.assertIn(f"{count - 1} of its verdicts are in the trust store of this device; refuted here before, and still: {entry['name']} ", done.stdout)
+        self.assertIn(f"{count - 1} of its verdicts were added to this device's trust store; still refuted here: {entry['name']} ", done.stdout)
         imported = skillet("trust", *device, "--import", str(exported), "--apply", env=self.trust)
-        self.assertIn(f"taken; refuted here before, and still: {entry['name']} ", imported.stdout)
+        self.assertIn(f"imported; still refuted here: {entry['name']} ", imported.stdout)
         skillet("trust", *device, "--forget", entry["name"], env=self.trust)
-        self.assertIn(f"{count} of its verdicts are in the trust store of this device\n", self.read("--apply", *device, env=self.trust).stdout)
+        self.assertIn(f"{count} of its verdicts were added to this device's trust store\n", self.read("--apply", *device, env=self.trust).stdout)
 
     def test_check_says_what_is_not_verified(self):
         def said(device="sim:a311d"):
             done = skillet("check", "models/digits.tflite", "--device", device, "--partition", "all", env=self.trust)
             return " ".join(done.stdout.split())
 
-        self.assertIn("to be verified when first loaded on this device: 1 of these;", said())
+        self.assertIn("verified when first loaded on this device: 1 of these;", said())
         skillet("run", "models/digits.tflite", "--device", "sim:a311d", "--partition", "all", "--random", "1", env=self.trust)
-        self.assertNotIn("to be verified", said())
-        self.assertIn("stand on what this device has confirmed (skillet trust): 1 of these", said())
+        self.assertNotIn("verified when", said())
+        self.assertIn("depend on what this device has confirmed (skillet trust): 1 of these", said())
         differs = "sim:a311d,quirk=scale_stays"
-        self.assertIn("to be verified", said(differs), "another device")
+        self.assertIn("verified when", said(differs), "another device")
         refused = skillet("compile", "tests/models/conv_scales_i8.tflite", "--device", "sim:a311d", "--unproven", "refuse").stderr
         self.assertIn("--unproven verify", refused)
 
@@ -283,7 +283,7 @@ class ProveTest(unittest.TestCase):
         for _ in range(2):
             ran = skillet("run", "models/digits.tflite", "--device", differs, "--partition", "all", "--random", "1", env=self.trust)
             self.assertEqual(ran.returncode, 0, ran.stderr)
-        self.assertNotIn("to be verified", skillet("check", "models/digits.tflite", "--device", differs, "--partition", "all", env=self.trust).stdout)
+        self.assertNotIn("verified when", skillet("check", "models/digits.tflite", "--device", differs, "--partition", "all", env=self.trust).stdout)
         known = json.loads(skillet("trust", "--device", differs, "--json", env=self.trust).stdout)
         why = {one["name"]: one["why"] for one in known["not_asked"]}
         self.assertIn("add_as_diagonal_conv, which is wrong on this device", why["fused_additions"])
@@ -351,12 +351,12 @@ class ProveTest(unittest.TestCase):
         for other in facts:
             done = imported(lambda given, other=other: given["device"].update(other), "--apply")
             self.assertEqual((done.returncode, known()), (2, []), other)
-            self.assertIn("it is of another device", done.stderr)
+            self.assertIn("belongs to another device", done.stderr)
         done = imported(lambda given: [entry.update(build="of another") for entry in given["entries"]], "--apply")
         self.assertIn("0 entries of this build", done.stdout)
         self.assertEqual(known(), [])
         done = imported(lambda given: None)
-        self.assertIn("--apply takes", " ".join(done.stdout.split()))
+        self.assertIn("--apply imports", " ".join(done.stdout.split()))
         self.assertEqual(known(), [], "shown, not believed")
         done = imported(lambda given: given["entries"][0].update(verdict="refuted"), "--apply")
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -509,7 +509,7 @@ class ProveTest(unittest.TestCase):
                 around = (SKILLET, "virtual", "--chip", chip, *fail, "--")
                 done = self.prove("npu", "--risky", "--apply", around=around, env={**self.trust, **env})
                 self.assertEqual(done.returncode, 1, done.stderr)
-                self.assertIn("\n0 of its verdicts are in the trust store", done.stdout)
+                self.assertIn("\n0 of its verdicts were added to", done.stdout)
                 self.assertRegex(self.saved()["ended"], "now fails other jobs too|no job ended")
 
     @unittest.skipUnless(HAS_VIRTUAL_NODE, "no virtual node in this build")

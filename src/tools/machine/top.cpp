@@ -223,13 +223,13 @@ void add_top(CommandLine& app, Outcome& outcome) {
   const Verb verb =
       app.verb("top",
                "Show what the NPUs of this machine do, and for which processes: jobs, busy time, memory,\n"
-               "clock, temperature. On a terminal each second until q; else over one second.");
-  const Option once = verb.flag("--once", options->once, "over one second, on a terminal too");
+               "clock, temperature. On a terminal every second until q; else once, over one second.");
+  const Option once = verb.flag("--once", options->once, "once, over one second, also on a terminal");
   const Option json = verb.flag("--json", options->json, "machine-readable output, over one second");
   verb.flag("--prometheus", options->prometheus, "counters for the textfile collector of Prometheus' node exporter")
       .excludes(json)
       .excludes(once);
-  verb.option("--root", options->root, "look at /proc, /sys and /dev below this folder").hidden();
+  verb.option("--root", options->root, "read /proc, /sys and /dev below this folder").hidden();
   verb.runs([options, &outcome] {
     outcome.begin();
     run(*options);

@@ -52,7 +52,7 @@ nlohmann::json json_of(const TrustFile& file, const std::string& path, const Tru
 
 void print(const TrustFile& file, const std::string& path, const TrustSummary& known) {
   out("{}\n{}\n", wrapped(file.device.text(), 2),
-      path.empty() ? "nothing is kept after this process" : "kept in " + path);
+      path.empty() ? "nothing is stored after this process" : "kept in " + path);
   TextTable table({"what", "verdict", "date", "evidence"});
   for (const TrustEntry& one : file.entries) {
     if (one.kind == TrustKind::program && one.confirmed) continue;  // counted below
@@ -62,7 +62,7 @@ void print(const TrustFile& file, const std::string& path, const TrustSummary& k
   }
   if (!table.empty()) out("{}", table.print_wrapped());
   const size_t all = known.confirmed.size() + known.refuted.size() + known.open.size();
-  const std::string right = fmt::format("right on this device: {} of networks; not tried yet: {} of {}{}{}",
+  const std::string right = fmt::format("correct on this device: {} of networks; not tried yet: {} of {}{}{}",
                                         counted(known.programs, "part"), known.open.size(), counted(all, "assumption"),
                                         known.open.empty() ? "" : ": ", fmt::join(known.open, ", "));
   out("{}\n", wrapped(right, 2));
@@ -75,8 +75,7 @@ void print(const TrustFile& file, const std::string& path, const TrustSummary& k
 Result<TrustFile> read_trust_file(const std::string& path) {
   SK_TRY_ASSIGN(const Bytes file, read_file_start(path, runtime::kTrustFileMax + 1));
   if (is_zip(file))
-    return error(ErrorCode::malformed, "{}: a zip archive; what a report says shows skillet prove --read {}", path,
-                 path);
+    return error(ErrorCode::malformed, "{}: a zip archive; if it is a report, use skillet prove --read {}", path, path);
   if (file.size() > runtime::kTrustFileMax)
     return error(ErrorCode::malformed, "{}: the file is too large for a trust store", path);
   return runtime::parse_trust_file({reinterpret_cast<const char*>(file.data()), file.size()}).with_context(path);
@@ -87,7 +86,7 @@ Result<void> import(const Options& options, runtime::Trust& trust) {
   SK_TRY_ASSIGN(TrustFile given, read_trust_file(options.import_from));
   const runtime::DeviceIdentity here = trust.file().device;
   if (given.device != here)
-    return error(ErrorCode::invalid_argument, "{}: it is of another device: {}; this one is {}", options.import_from,
+    return error(ErrorCode::invalid_argument, "{}: belongs to another device: {}; this one is {}", options.import_from,
                  given.device.text(), here.text());
   out("{}: of {}\n", printable(options.import_from), given.device.text());
   std::erase_if(given.entries,
@@ -96,12 +95,12 @@ Result<void> import(const Options& options, runtime::Trust& trust) {
     out("{} {}: {}, {}, {}\n", kind_name(one.kind), one.name, verdict(one), one.date, one.evidence);
   const std::string count = counted(given.entries.size(), "entry");
   if (!options.apply) {
-    out("{} of this build; --apply takes what was seen there: nothing of it was seen on this machine by you\n", count);
+    out("{} of this build; --apply imports them, though they were not measured on this machine\n", count);
     return {};
   }
   for (TrustEntry& one : given.entries) one.evidence = fmt::format("{} (imported)", one.evidence);
   SK_TRY_ASSIGN(const std::vector<std::string> refuted, trust.add_kept(std::move(given.entries)));
-  out("{} of this build, taken{}\n", count, still_refuted(refuted));
+  out("{} of this build imported{}\n", count, still_refuted(refuted));
   return {};
 }
 
@@ -114,7 +113,7 @@ Result<void> trust(const Options& options, Outcome& outcome) {
     SK_TRY_ASSIGN(const size_t gone, known.forget(options.forget == "all" ? "" : options.forget));
     if (gone == 0 && options.forget != "all")
       return error(ErrorCode::invalid_argument, "--forget {}: there is no such entry", options.forget);
-    out("forgotten: {}; networks are compared again when they are loaded next\n", counted(gone, "entry"));
+    out("forgotten: {}; networks are compared again when loaded next\n", counted(gone, "entry"));
     return {};
   }
   if (!options.import_from.empty()) return import(options, known);
@@ -136,20 +135,20 @@ void add_trust(CommandLine& app, Outcome& outcome) {
   auto options = std::make_shared<Options>();
   const Verb verb =
       app.verb("trust",
-               "Show what the NPU of this machine was seen to compute right or wrong: operations that no recorded job\n"
-               "shows run on it only after they were compared with the CPU there (docs/trust.md).\n"
+               "Show what this machine's NPU computed correctly or wrong: operations that no recorded job\n"
+               "shows run on it only after a comparison with the CPU on it (docs/trust.md).\n"
                "Example: skillet trust --export trust.json");
-  verb.option("--device", options->device, "whose: npu, /dev/..., etnaviv0, sim:CHIP (with SKILLET_TRUST_DIR)")
+  verb.option("--device", options->device, "device: npu, /dev/..., etnaviv0, sim:CHIP (with SKILLET_TRUST_DIR)")
       .shows_default();
   const auto forget =
       verb.option("--forget", options->forget, "forget an entry by its name, or all: it is tried again");
   const auto to = verb.option("--export", options->export_to,
-                              "write a file for --import on such a device; a report is what skillet prove writes")
+                              "write a file for --import on such a device; for reports use skillet prove")
                       .excludes(forget);
-  const auto from = verb.option("--import", options->import_from, "show what such a file says of this device")
+  const auto from = verb.option("--import", options->import_from, "show what such a file contains for this device")
                         .excludes(forget)
                         .excludes(to);
-  verb.flag("--apply", options->apply, "believe what --import shows").needs(from);
+  verb.flag("--apply", options->apply, "add the entries that --import shows").needs(from);
   verb.flag("--json", options->json, "machine-readable output");
   verb.runs([options, &outcome] { outcome.finish(trust(*options, outcome)); });
 }

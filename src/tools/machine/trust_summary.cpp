@@ -29,7 +29,7 @@ TrustSummary summary_of_trust(const runtime::Target& target) {
 
 std::string still_refuted(const std::vector<std::string>& names) {
   if (names.empty()) return "";
-  return fmt::format("; refuted here before, and still: {} (skillet trust --forget NAME, then once more)",
+  return fmt::format("; still refuted here: {} (use skillet trust --forget NAME, then import again)",
                      fmt::join(names, ", "));
 }
 

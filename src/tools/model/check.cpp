@@ -164,9 +164,9 @@ std::string print_verified(const Report& report) {
   const std::string known =
       report.verified == 0
           ? ""
-          : fmt::format("stand on what this device has confirmed (skillet trust): {} of these", report.verified);
+          : fmt::format("depend on what this device has confirmed (skillet trust): {} of these", report.verified);
   if (report.to_verify == 0) return known;
-  return fmt::format("to be verified when first loaded on this device: {} of these; what is wrong stays on the CPU{}{}",
+  return fmt::format("verified when first loaded on this device: {} of these; wrong ones stay on the CPU{}{}",
                      report.to_verify, known.empty() ? "" : "; ", known);
 }
 
@@ -217,7 +217,7 @@ std::string print_assumptions(const std::vector<Row>& rows, compile::Words words
   std::ranges::sort(sorted, [](const auto& a, const auto& b) {
     return a.second != b.second ? a.second > b.second : a.first->name < b.first->name;
   });
-  std::string out = sorted.empty() ? "" : "stands on what no recorded job shows as a whole (--json: by operation)\n";
+  std::string out = sorted.empty() ? "" : "assumptions that no recorded job shows as a whole (--json: by operation)\n";
   for (const auto& [one, count] : sorted)
     out += wrapped(fmt::format("  {} ({}): {} [{}]", one->name, count, compile::in_words(words, std::string(one->what)),
                                one->sections),
@@ -232,7 +232,7 @@ void print_text(const Options& options, const Report& report) {
   for (const Row& row : report.rows) rows.push_back(row.op);
   out("{}", print_advice(rows, report.model.ops, report.advice, report.words));
   if (!report.rewrites.empty()) {
-    out("rewritten, with the same results where a line does not say otherwise\n");
+    out("rewritten, with the same results unless a line says otherwise\n");
     for (const passes::Rewrite& one : report.rewrites) out("{}\n", wrapped(compile::print(one), 2));
   }
   TextTable table({"op", "kind", "output", "MACs", "part", "where", "reason"});
@@ -293,14 +293,14 @@ Result<std::optional<double>> required_percent(const std::string& text) {
     return error(ErrorCode::invalid_argument, "--require: must be a percentage such as 90%, not '{}'", text);
   if (value > 0 && value < 1 && rest.empty())
     return error(ErrorCode::invalid_argument,
-                 "--require: {} is less than one percent; write {:g}%, or {}% if that is meant", text, 100 * value,
+                 "--require: {} is less than one percent; write {:g}%, or {}% if you mean that", text, 100 * value,
                  text);
   return std::optional(value);
 }
 
 Result<void> check_required(const std::optional<double>& required, const NpuShare& share, const std::string& where) {
   if (!required || share.reaches(*required)) return {};
-  return error(ErrorCode::unsupported, "{}: on the NPU: {}; --require asks for {} %", where, share.print(), *required);
+  return error(ErrorCode::unsupported, "{}: on the NPU: {}; --require needs {} %", where, share.print(), *required);
 }
 
 // An error with advice if an operation runs nowhere.
@@ -371,25 +371,26 @@ void add_check(CommandLine& app, Outcome& outcome) {
   auto options = std::make_shared<Options>();
   const Verb verb = app.verb("check",
                              "Show which operations of a model run where, and why not on the NPU. Runs nothing.\n"
-                             "Without --device or SKILLET_DEVICE: on each chip that is known well; needs none here.\n"
+                             "Without --device or SKILLET_DEVICE: on each well-known chip; none is needed here.\n"
                              "Examples:\n"
                              "  skillet check models/digits.tflite\n"
                              "  skillet check models/digits.tflite --device sim:a311d --require 90%");
   verb.option("MODEL", options->model, kModelHelp).required();
   add_import(verb, options->import_as);
   const Option device = verb.option("--device", options->device, kDeviceHelp);
-  verb.option(
-      "--require", options->require,
-      "fail when less is on the NPU: of the multiply-accumulates, or of the time that the CPU alone would take");
-  verb.option("--html", options->html, "write a page with the same to this file").check(not_empty()).excludes(device);
+  verb.option("--require", options->require,
+              "fail if less is on the NPU: of the multiply-accumulates, or of the CPU's time for the whole network");
+  verb.option("--html", options->html, "write the same as an HTML page to this file")
+      .check(not_empty())
+      .excludes(device);
   add_unproven(verb, options->session);
   add_per_channel(verb, options->session);
   add_partition(verb, options->session);
   add_tuning_file(verb, options->session);
   verb.flag("--delegate", options->delegate,
-            "what a program that loads the TensorFlow Lite delegate gives to each NPU, see docs/delegate.md")
+            "what the TensorFlow Lite delegate gives to each NPU in a host program, see docs/delegate.md")
       .excludes(device);
-  verb.flag("--verbose", options->verbose, "with --device: the operations after the passes are counted too");
+  verb.flag("--verbose", options->verbose, "with --device: also count the operations after the passes");
   verb.flag("--json", options->json, "machine-readable output");
   verb.runs([options, &outcome] { outcome.finish(check(*options, outcome)); });
 }

@@ -266,7 +266,9 @@ std::string print_chips(const ChipsReport& report) {
   const auto is_to_verify = [](const compile::OpRow& row) { return row.on_npu && !row.stands_on.empty(); };
   if (std::ranges::any_of(report.chips,
                           [&](const ChipCheck& chip) { return std::ranges::any_of(chip.rows, is_to_verify); }))
-    out += "\nwhat stands on assumptions counts: each board compares it with the CPU first (docs/trust.md)\n";
+    out +=
+        "\n"
+        "includes operations on assumptions: each board compares them with the CPU first (docs/trust.md)\n";
   for (const ChipCheck& chip : report.chips) {
     const std::string faster = chip.npu_parts == 0 || chip.wall_us < 0
                                    ? ""

@@ -61,7 +61,7 @@ std::string key(const ChipsReport& report) {
   }
   std::string chips;
   for (const ChipCheck& chip : report.chips) chips += (chips.empty() ? "" : ", ") + escaped(chip.chip.name);
-  return out + fmt::format(" marks from left to right: {}; point at one for its reason and time</p>\n", chips);
+  return out + fmt::format(" marks from left to right: {}; hover over one for its reason and time</p>\n", chips);
 }
 
 // ---- the table -------------------------------------------------------------------------------------------------
@@ -80,9 +80,10 @@ std::string op_row(const ChipsReport& report, size_t i) {
 
 std::string table(const ChipsReport& report) {
   std::string out =
-      "<h2>Operations</h2>\n<p><small>off: how far a result may be from the CPU's, in steps of the output, given the "
-      "same "
-      "inputs; time: simulated</small></p>\n<table><thead><tr><th>op</th><th>kind</th><th>output</th><th>MACs</th>";
+      "<h2>Operations</h2>\n"
+      "<p><small>off: largest possible difference from the CPU's result, in steps of the output, for the same inputs; "
+      "time: simulated</small></p>\n"
+      "<table><thead><tr><th>op</th><th>kind</th><th>output</th><th>MACs</th>";
   for (const ChipCheck& chip : report.chips)
     out += fmt::format("<th>{}</th><th>off</th><th>time</th>", escaped(chip.chip.name));
   out += "</tr></thead><tbody>\n";

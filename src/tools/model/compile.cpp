@@ -294,12 +294,12 @@ Result<std::vector<runtime::Target>> open_targets(const Options& options) {
     if (is_chip) target.name = name;
     if (target.driver == nullptr)
       return error(ErrorCode::invalid_argument,
-                   "--device {}: the CPU needs no compiling; name an NPU (see skillet devices)", name);
+                   "--device {}: nothing is compiled for the CPU; name an NPU (see skillet devices)", name);
     if (options.explain_partition) SK_TRY(check_explained(options, target));
     out.push_back(std::move(target));
   }
   if (out.size() > 1 && options.json)
-    return error(ErrorCode::invalid_argument, "--json: of one device, not of {}", options.device);
+    return error(ErrorCode::invalid_argument, "--json: for one device, not {}", options.device);
   return out;
 }
 
@@ -370,8 +370,7 @@ Result<void> compile(const Options& options, Outcome& outcome) {
     out("written to {}: the model, and {} of {} for {}\n", printable(options.output),
         counted(file.programs.size(), "program"), counted(parts_of_all, "part"), file.chips());
   const std::vector<std::string> other = unusual_options(file.options);
-  if (!options.json && !other.empty())
-    out("compiled with {}: a run without it compiles again\n", fmt::join(other, ", "));
+  if (!options.json && !other.empty()) out("compiled with {}: runs without it compile again\n", fmt::join(other, ", "));
   return {};
 }
 
@@ -379,16 +378,19 @@ Result<void> compile(const Options& options, Outcome& outcome) {
 
 void add_compile(CommandLine& app, Outcome& outcome) {
   auto options = std::make_shared<Options>();
-  const Verb verb = app.verb(
-      "compile",
-      "Compile the NPU parts of a model; -o writes a file that run, bench, check and decode take, --text prints\n"
-      "all of it.\n"
-      "Examples:\n"
-      "  skillet compile models/digits.tflite --device sim:a311d --text\n"
-      "  skillet compile models/digits.tflite --device CHIP,CHIP -o digits.skp");
+  const Verb verb =
+      app.verb("compile",
+               "Compile the NPU parts of a model; -o writes a file for run, bench, check and decode, --text prints\n"
+               "all of it.\n"
+               "Examples:\n"
+               "  skillet compile models/digits.tflite --device sim:a311d --text\n"
+               "  skillet compile models/digits.tflite --device CHIP,CHIP -o digits.skp");
   verb.option("MODEL", options->model, kModelHelp).required();
   add_import(verb, options->import_as);
-  verb.option("--device", options->device, fmt::format("{};\nor chips that need not be here: CHIP,CHIP", kDeviceHelp))
+  verb.option("--device", options->device,
+              fmt::format("{};\n"
+                          "or chips, which need not be present: CHIP,CHIP",
+                          kDeviceHelp))
       .required()
       .variable(kDeviceVariable);
   verb.option("-o,--output", options->output, "file to write: the model and its programs, for all of these devices")
@@ -396,13 +398,12 @@ void add_compile(CommandLine& app, Outcome& outcome) {
   add_session(verb, options->session, Tunings::recorded_too);
   const Option text = verb.flag("--text", options->text, "print buffers, jobs, command words and relocations");
   verb.flag("--report", options->report,
-            "per device operation: bytes of weights raw, as recorded drivers code them, as small as the format "
-            "allows, that without padding, and the bound of any code of single bytes");
+            "per device operation: bytes of weights raw, as coded by recorded drivers, at the format's minimum, that "
+            "without padding, and the bound for any code of single bytes");
   verb.flag("--explain", options->explain,
-            "per operation of the model: what the tuning chose, what that is predicted to save against proven, and "
-            "on what grounds");
+            "per operation of the model: what the tuning chose, the predicted saving against proven, and its grounds");
   verb.flag("--explain-partition", options->explain_partition,
-            "divide the model by predicted time, copies included, and show the alternatives that were compared");
+            "divide the model by predicted time, copies included, and show the compared alternatives");
   verb.flag("--json", options->json, "machine-readable summary").excludes(text);
   verb.runs([options, &outcome] { outcome.finish(compile(*options, outcome)); });
 }

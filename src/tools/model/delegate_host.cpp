@@ -185,9 +185,9 @@ Result<void> DelegateHost::greet(const DelegateHostOptions& options, const ir::G
   words_ = said.value("words", "");
   output_bytes_ = sizes_of(graph, graph.outputs);
   if (said["inputs"] != sizes_of(graph, graph.inputs) || said["outputs"] != output_bytes_)
-    return error(ErrorCode::unsupported, "{}: its inputs take {} bytes and its outputs {}, ours {} and {}", name_,
-                 said["inputs"].dump(), said["outputs"].dump(), nlohmann::json(sizes_of(graph, graph.inputs)).dump(),
-                 nlohmann::json(output_bytes_).dump());
+    return error(ErrorCode::unsupported, "{}: its inputs take {} bytes and its outputs {}; the model's {} and {}",
+                 name_, said["inputs"].dump(), said["outputs"].dump(),
+                 nlohmann::json(sizes_of(graph, graph.inputs)).dump(), nlohmann::json(output_bytes_).dump());
   return {};
 }
 

@@ -159,7 +159,8 @@ std::string print_difference(const Difference& off) {
 
 void print_changes(const Report& report) {
   if (!report.rewrites.empty())
-    out("rewritten, each with the same results on our kernels and in TensorFlow Lite 2.14\n{}{}\n",
+    out("rewritten, each with the same results on Skillet's kernels and in TensorFlow Lite 2.14\n"
+        "{}{}\n",
         compile::print(report.rewrites), print_elsewhere(report.rewrites));
   if (!report.approximations.empty()) out("approximated\n");
   for (const std::string& line : report.approximations) out("{}\n", line);
@@ -178,7 +179,7 @@ void print_text(const Options& options, const Report& report) {
     out("nothing to fix; the file is a copy{}\n",
         report.rewrites.empty()
             ? ""
-            : ": Skillet rewrites by itself what it runs (--always writes it for runtimes that do not)");
+            : ": Skillet does these rewrites when it runs a model (--always writes them for other runtimes)");
   } else {
     if (is_slower(report.after, report.before))
       out("the whole network is predicted to be slower on {}\n", report.device);
@@ -222,7 +223,7 @@ Result<void> fix(const Options& options, Outcome& outcome) {
   SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));
   if (target.driver == nullptr)
     return error(ErrorCode::invalid_argument,
-                 "--device {}: the CPU takes models as they are; name an NPU (see skillet devices)", options.device);
+                 "--device {}: the CPU runs models as they are; name an NPU (see skillet devices)", options.device);
   SK_TRY(check_place(options.output));
   // The written model is compared with the original, on the CPU.
   if (auto runs = ref::Interpreter::create(model); !runs.ok())
@@ -255,18 +256,17 @@ void add_fix(CommandLine& app, Outcome& outcome) {
   auto options = std::make_shared<Options>();
   const Verb verb = app.verb(
       "fix",
-      "Write the model anew, with operations that a chip takes in place of those that it does not.\n"
-      "Where nothing is gained the file is a copy. Results stay the same bit by bit on the CPU kernels, but with\n"
-      "--approximate; in LiteRT 2.3.0 FULLY_CONNECTED that became CONV_2D may move by 1 (docs/models.md).\n"
+      "Rewrite the model: operations that a chip takes replace those that it does not take.\n"
+      "If nothing is gained, the file is a copy. Results on the CPU kernels stay the same bit by bit, except with\n"
+      "--approximate; in LiteRT 2.3.0 FULLY_CONNECTED that became CONV_2D may differ by 1 (docs/models.md).\n"
       "Example: skillet fix models/digits.tflite -o fixed.tflite --device sim:a311d");
   verb.option("MODEL", options->model, "a .tflite file").required();
   verb.option("-o,--output", options->output, "file to write").required().check(not_empty());
   verb.option("--device", options->device, kDeviceHelp).required().variable(kDeviceVariable);
   verb.flag("--approximate", options->approximate,
-            "also what moves results: weights with a scale per channel share scales (docs/models.md)");
-  verb.flag(
-      "--always", options->always,
-      "write what is rewritten also where the device gains nothing: for runtimes that rewrite nothing themselves");
+            "also rewrites that change results: weights with a scale per channel share scales (docs/models.md)");
+  verb.flag("--always", options->always,
+            "write all rewrites, even if the device gains nothing: for runtimes that rewrite nothing themselves");
   add_unproven(verb, options->session);
   add_partition(verb, options->session);
   verb.flag("--json", options->json, "machine-readable output");

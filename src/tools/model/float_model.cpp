@@ -77,8 +77,8 @@ std::string_view packages_for(const std::string& path) {
 Error failure_of(const Ended& ended, const std::string& path) {
   if (ended.printed.find("ModuleNotFoundError") != std::string::npos)
     return error(ErrorCode::unsupported,
-                 "a float model is quantized by Python packages that {} does not have ({}): pip install {} "
-                 "({} names another Python; docs/models.md)",
+                 "quantizing a float model needs Python packages that {} does not have ({}): pip install {} ({} names "
+                 "another Python; docs/models.md)",
                  python(), last_line(ended.printed), packages_for(path), kPythonVariable);
   if (WIFSIGNALED(ended.status))
     return error(ErrorCode::unsupported, "{}: the quantizer ended with signal {}", path, WTERMSIG(ended.status));
@@ -105,9 +105,9 @@ bool are_alike(const ir::Graph& a, std::span<const ir::TensorId> of_a, const ir:
 
 // Checks the other program's file: it is not trusted.
 Result<void> check_made(const ir::Graph& model, const ir::Graph& made) {
-  if (is_float_model(made)) return error(ErrorCode::unsupported, "all layers are still in float");
+  if (is_float_model(made)) return error(ErrorCode::unsupported, "all layers are still float");
   if (!are_alike(model, model.inputs, made, made.inputs) || !are_alike(model, model.outputs, made, made.outputs))
-    return error(ErrorCode::unsupported, "other inputs or outputs than the model's");
+    return error(ErrorCode::unsupported, "inputs or outputs differ from the model's");
   return {};
 }
 
@@ -144,7 +144,7 @@ Result<EightBits> quantize_float(const std::string& path, const ir::Graph& graph
   for (std::string line; std::getline(lines, line);) out.notes.push_back(line);
   SK_TRY_ASSIGN(out.file, read_file(made));
   SK_TRY_ASSIGN(out.graph, import_model(made, import_as));
-  SK_TRY(check_made(graph, out.graph).with_context(path + ": what the quantizer wrote"));
+  SK_TRY(check_made(graph, out.graph).with_context(path + ": the quantizer's output"));
   return out;
 }
 

@@ -111,11 +111,11 @@ Result<nlohmann::json> model_of(std::span<const uint8_t> bytes) {
 std::string_view use_of(const nlohmann::json& model) {
   const bool has_graph = model.contains("graph");
   if (model["this_build"].get<bool>())
-    return has_graph ? "made by this build: its programs are used where chip and options are theirs, else the graph is "
-                       "compiled again"
-                     : "made by this build: the cache's programs of one model, which runs them when it is loaded again";
-  return has_graph ? "made by another build: the graph is compiled again where it runs"
-                   : "made by another build, without a graph: nothing uses it";
+    return has_graph
+               ? "made by this build: its programs are used if chip and options match, else the graph is compiled again"
+               : "made by this build: cached programs of one model, used when it is loaded again";
+  return has_graph ? "made by another build: the graph is compiled again when it runs"
+                   : "made by another build, without a graph: it is unused";
 }
 
 void print_graph(const nlohmann::json& graph) {
@@ -154,8 +154,7 @@ void print_model(const nlohmann::json& model) {
 Result<void> inspect(const Options& options, Outcome& outcome) {
   SK_TRY_ASSIGN(const Bytes file, read_file(options.path));
   const auto found = models_in(file);
-  if (found.empty())
-    return error(ErrorCode::malformed, "{}: there is no compiled model of Skillet in it", options.path);
+  if (found.empty()) return error(ErrorCode::malformed, "{}: it contains no compiled model of Skillet", options.path);
   outcome.begin();
   nlohmann::json models = nlohmann::json::array();
   for (const std::span<const uint8_t> one : found) {
@@ -175,7 +174,7 @@ Result<void> inspect(const Options& options, Outcome& outcome) {
 void add_inspect(CommandLine& app, Outcome& outcome) {
   auto options = std::make_shared<Options>();
   const Verb verb = app.verb("inspect",
-                             "What a compiled model is: version, build, chips, the network in it. Runs nothing.\n"
+                             "Describe a compiled model: version, build, chips, its network. Runs nothing.\n"
                              "Examples:\n"
                              "  skillet inspect net.program             what skillet compile -o wrote\n"
                              "  skillet inspect net_npu.tflite          each part for LiteRT");

@@ -104,11 +104,12 @@ Error nothing_on_npu(const compile::Compiled& compiled, const std::string& devic
   const bool is_refused = std::ranges::any_of(compiled.ops, [](const compile::OpPlace& place) {
     return place.remedy == npu::Remedy::unproven || place.remedy == npu::Remedy::one_job;
   });
-  return error(ErrorCode::unsupported, "{} takes no operation of {}{}{} (see skillet check)", device, printable(model),
-               is_refused ? " with --unproven refuse; --unproven verify compares what no recorded job shows with the "
-                            "CPU on the device first"
-                          : "",
-               first_refusal(compiled, words_of(model)));
+  return error(
+      ErrorCode::unsupported, "{} takes no operation of {}{}{} (see skillet check)", device, printable(model),
+      is_refused
+          ? " with --unproven refuse; --unproven verify takes more, after a comparison with the CPU on the device"
+          : "",
+      first_refusal(compiled, words_of(model)));
 }
 
 }  // namespace skillet::tools

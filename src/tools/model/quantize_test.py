@@ -153,7 +153,7 @@ class Quantize(unittest.TestCase):
                               ("echo first; printf 'no \\033[1m luck'; exit 3", "the quantizer failed: no ?[1m luck"),
                               ("kill -9 $$", "ended with signal 9"), ("exit 0", "made.tflite.by: No such file"),
                               ("echo x > $5.by", "made.tflite: No such file"), ("echo x > $5.by; echo nonsense > $5", "made.tflite"),
-                              (f"echo x > $5.by; cp {Path(CHANNELS).resolve()} $5", "other inputs or outputs than the model's"), ("echo x > $5.by; cp $3 $5", "all layers are still in float"), ("exec /nonexistent", "not found")):
+                              (f"echo x > $5.by; cp {Path(CHANNELS).resolve()} $5", "inputs or outputs differ from the model's"), ("echo x > $5.by; cp $3 $5", "all layers are still float"), ("exec /nonexistent", "not found")):
             with self.subTest(script=script):
                 self.assertIn(words, self.float_net(script))
         os.remove(self.folder / "python")

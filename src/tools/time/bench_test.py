@@ -306,7 +306,7 @@ class Check(unittest.TestCase):
         for args, percent, code in rows:
             got, _, err = skillet("check", MODEL, *args, "--require", percent)
             self.assertEqual(got, code, err)
-            self.assertEqual(" of the CPU's time; --require asks for" in err or "% of the MACs; --require asks for" in err, code == FAILED)
+            self.assertEqual(" of the CPU's time; --require needs" in err or "% of the MACs; --require needs" in err, code == FAILED)
         for wrong in ("x", "101%", "-1", "90 %x", "nan", ""):
             got, _, err = skillet("check", MODEL, "--require", wrong)
             if wrong:
