@@ -17,9 +17,8 @@ namespace {
 using npu::Remedy;
 using npu::Support;
 
-// Ops that stay on the CPU in the model's own form are found in rounds: without them, other ops may be faster there
-// too.
-constexpr int kMaxKeptRounds = 3;
+// What the CPU computes as the model has it is found in rounds: without it others may be faster there, too.
+constexpr int kMaxKeptRounds = 4;
 
 // Each search for an op at fault costs several compilations. After this many, a part that fails goes to the CPU as a
 // whole.
@@ -473,9 +472,13 @@ std::vector<PartProgram> programs(Part& part) {
 Result<Compiled> compile(ir::Graph graph, const Target& target, const Options& options) {
   Kept kept = options.kept;
   std::optional<Compiled> before;
+  double before_excess = 0;
   for (int round = 0;; ++round) {
     SK_TRY_ASSIGN(Compiled out, Compiler(target, options, kept).run(graph, target.driver != nullptr));
-    if (options.cost_model == nullptr || (before && is_slower(out, *before))) return before ? std::move(*before) : out;
+    if (options.cost_model == nullptr) return out;
+    const double excess = excess_us(out, graph, options.cost_model->cpu);
+    if (before && is_slower(out, *before, excess, before_excess)) return std::move(*before);
+    before_excess = excess;
     if (round == kMaxKeptRounds || !keep_more(out, kept)) return out;
     before = std::move(out);
   }

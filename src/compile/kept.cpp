@@ -20,9 +20,18 @@ std::optional<double> predicted_us(const Compiled& compiled) {
 
 }  // namespace
 
-bool is_slower(const Compiled& kept, const Compiled& before) {
+bool is_slower(const Compiled& kept, const Compiled& before, double kept_excess_us, double before_excess_us) {
   const auto now = predicted_us(kept), then = predicted_us(before);
-  return now && then && *now > *then * kKeptTime;
+  return now && then && *now + kept_excess_us > (*then + before_excess_us) * kKeptTime;
+}
+
+double excess_us(const Compiled& compiled, const ir::Graph& model, const CpuSpeed& cpu) {
+  const std::vector<double> counted = cpu_times_us(compiled, model, cpu);
+  double out = 0;
+  for (size_t op = 0; op < compiled.ops.size(); ++op) {
+    if (!compiled.ops[op].on_npu) out += cpu.us(compiled.graph, static_cast<ir::OpId>(op)) - counted[op];
+  }
+  return out;
 }
 
 bool keep_more(const Compiled& compiled, Kept& kept) {
@@ -31,19 +40,26 @@ bool keep_more(const Compiled& compiled, Kept& kept) {
     if (one.is_for_chip) rewritten.insert(one.source);
   for (size_t op = 0; op < compiled.ops.size(); ++op)
     if (compiled.ops[op].on_npu) on_npu.insert(compiled.graph.ops[op].source_index);
-  Kept more;
-  bool is_more = false;
-  for (size_t op = 0; op < compiled.ops.size(); ++op) {
-    const OpPlace& place = compiled.ops[op];
-    const int32_t source = compiled.graph.ops[op].source_index;
-    // The chip takes one scale for all weights, and it refuses the model's scales.
-    const bool is_vain = rewritten.contains(source) && !on_npu.contains(source);
-    if (place.on_npu || (place.remedy != npu::Remedy::take_all && !is_vain)) continue;
-    more.emplace(source, npu::Support::no(place.remedy, "{}", place.reason));
-    is_more |= rewritten.contains(source) && !kept.contains(source);
+  // What is in pieces on both sides comes last: as a whole on one side it may be slower, and the rest is kept already.
+  for (const bool takes_pieces : {false, true}) {
+    Kept more;
+    bool is_more = false;
+    for (size_t op = 0; op < compiled.ops.size(); ++op) {
+      const OpPlace& place = compiled.ops[op];
+      const int32_t source = compiled.graph.ops[op].source_index;
+      const bool is_in_pieces = on_npu.contains(source);
+      // The chip took one scale for all weights; it does not take those that the model has.
+      const bool is_vain = rewritten.contains(source) && !is_in_pieces;
+      if (place.on_npu || (is_in_pieces && !takes_pieces)) continue;
+      if (place.remedy != npu::Remedy::take_all && !is_vain) continue;
+      more.emplace(source, npu::Support::no(place.remedy, "{}", place.reason));
+      is_more |= rewritten.contains(source) && !kept.contains(source);
+    }
+    if (!is_more) continue;
+    kept.merge(more);
+    return true;
   }
-  if (is_more) kept.merge(more);
-  return is_more;
+  return false;
 }
 
 std::vector<double> cpu_times_us(const Compiled& compiled, const ir::Graph& model, const CpuSpeed& cpu) {

@@ -9,12 +9,17 @@
 
 namespace skillet::compile {
 
-// Adds ops that the CPU computes by predicted time, if any of them, or a part of one, was rewritten for the chip; also
-// ops that were rewritten in vain, because the chip takes nothing of the result. False: there are no more.
+// Adds what the CPU computes by predicted time, if that has something that was rewritten for the chip; and what was
+// rewritten in vain, as the chip takes nothing that was made of it. If there is no more: that of which the CPU computes
+// a part. False: nothing of that either.
 bool keep_more(const Compiled& compiled, Kept& kept);
 
-// True if `kept` is predicted to take noticeably longer than `before`.
-bool is_slower(const Compiled& kept, const Compiled& before);
+// What keeps more is predicted to take longer than what was before, of which the CPU takes so much more than was
+// counted: `excess_us()` of both.
+bool is_slower(const Compiled& kept, const Compiled& before, double kept_excess_us, double before_excess_us);
+
+// What the CPU takes longer for ops that passes made, and it computes, than for the model's own that stand for them.
+double excess_us(const Compiled& compiled, const ir::Graph& model, const CpuSpeed& cpu);
 
 // Times on the CPU by op of the compiled graph. Ops that passes made count at most as much as the model's own op, which
 // the CPU would run instead.
