@@ -98,6 +98,11 @@ class [[nodiscard]] Result<void> {
   do {                                                                           \
     if (auto sk_try_ = (expr); !sk_try_.ok()) return std::move(sk_try_).error(); \
   } while (0)
+// SK_TRY with context for the error; `context` is evaluated only on an error.
+#define SK_TRY_IN_CONTEXT(expr, context)                                                               \
+  do {                                                                                                 \
+    if (auto sk_try_ = (expr); !sk_try_.ok()) return std::move(sk_try_).error().with_context(context); \
+  } while (0)
 #define SK_TRY_ASSIGN(var, expr)                                                                        \
   auto SK_CONCAT(sk_result_, __LINE__) = (expr);                                                        \
   if (!SK_CONCAT(sk_result_, __LINE__).ok()) return std::move(SK_CONCAT(sk_result_, __LINE__)).error(); \

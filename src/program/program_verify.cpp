@@ -29,8 +29,7 @@ class Verifier {
     for (const Buffer& one : program_.buffers) SK_TRY(relocations(one));
     for (const auto* jobs : {&program_.init_jobs, &program_.jobs}) {
       for (size_t i = 0; i < jobs->size(); ++i)
-        if (auto done = job((*jobs)[i], i); !done.ok())
-          return std::move(done).error().with_context(fmt::format("job '{}'", (*jobs)[i].name));
+        SK_TRY_IN_CONTEXT(job((*jobs)[i], i), fmt::format("job '{}'", (*jobs)[i].name));
     }
     for (const Job& one : program_.init_jobs) {
       if (!one.uses.empty()) return bad(fmt::format("init job '{}' lists buffers", one.name));
@@ -68,8 +67,8 @@ class Verifier {
 
   Result<void> relocations(const Buffer& where) const {
     for (const Relocation& one : where.relocations)
-      if (auto done = relocation(one, where.size_bytes); !done.ok())
-        return std::move(done).error().with_context(fmt::format("{}: relocation at byte {}", where.name, one.at_byte));
+      SK_TRY_IN_CONTEXT(relocation(one, where.size_bytes),
+                        fmt::format("{}: relocation at byte {}", where.name, one.at_byte));
     return {};
   }
 
@@ -150,8 +149,7 @@ class Verifier {
   Result<void> witnesses() const {
     std::vector<Owned> owned;
     for (const Job& one : program_.jobs) {
-      if (auto done = witness(one); !done.ok())
-        return std::move(done).error().with_context(fmt::format("job '{}'", one.name));
+      SK_TRY_IN_CONTEXT(witness(one), fmt::format("job '{}'", one.name));
       if (one.witness.size_bytes != 0) owned.push_back({one.witness, &one, nullptr});
     }
     for (const TensorBinding& one : program_.inputs)

@@ -381,9 +381,8 @@ Result<void> settle(ModelFile& file) {
       return std::move(known).error().with_context(
           fmt::format("node '{}' {}", printable(node.name), printable(node.op)));
     const bool is_folded = fold(file, node);
-    if (auto done = check_elements(model, node, is_folded, budget); !done.ok())
-      return std::move(done).error().with_context(
-          fmt::format("node '{}' {}", printable(node.name), printable(node.op)));
+    SK_TRY_IN_CONTEXT(check_elements(model, node, is_folded, budget),
+                      fmt::format("node '{}' {}", printable(node.name), printable(node.op)));
     if (!is_folded) nodes.push_back(std::move(node));
   }
   model.nodes = std::move(nodes);

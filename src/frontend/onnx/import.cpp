@@ -62,8 +62,7 @@ class Importer {
     SK_TRY(add_inputs());
     sort_units();
     for (size_t node = 0; node < model_.nodes.size(); ++node)
-      if (auto done = add_node(static_cast<int>(node)); !done.ok())
-        return std::move(done).error().with_context(describe(static_cast<int>(node)));
+      SK_TRY_IN_CONTEXT(add_node(static_cast<int>(node)), describe(static_cast<int>(node)));
     SK_TRY(add_outputs());
     ir::Graph& graph = lowering_.graph;
     SK_TRY(ir::infer_shapes(graph, ref::compute));

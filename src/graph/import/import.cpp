@@ -94,8 +94,7 @@ class Importer {
     SK_TRY(ir::infer_shapes(graph_, ref::compute));
     for (size_t i = 0; i < graph_.ops.size(); ++i) {
       const auto id = static_cast<ir::OpId>(i);
-      if (auto done = ir::settle_filter(graph_, id); !done.ok())
-        return std::move(done).error().with_context(ir::describe_op(graph_, id));
+      SK_TRY_IN_CONTEXT(ir::settle_filter(graph_, id), ir::describe_op(graph_, id));
     }
     SK_TRY(ir::verify(graph_));
     SK_TRY(check_size());
@@ -105,8 +104,8 @@ class Importer {
  private:
   Result<void> read_subgraph() {
     for (size_t i = 0; i < count(subgraph_->tensors()); ++i) {
-      if (auto done = import_tensor(*subgraph_->tensors()->Get(static_cast<flatbuffers::uoffset_t>(i))); !done.ok())
-        return std::move(done).error().with_context(fmt::format("tensor {}", i));
+      SK_TRY_IN_CONTEXT(import_tensor(*subgraph_->tensors()->Get(static_cast<flatbuffers::uoffset_t>(i))),
+                        fmt::format("tensor {}", i));
     }
     SK_TRY_ASSIGN(const std::vector<TensorId> inputs, budget_.copy(subgraph_->inputs()));
     // A tensor that is listed twice is one input.
@@ -116,8 +115,8 @@ class Importer {
     SK_TRY_ASSIGN(graph_.outputs, budget_.copy(subgraph_->outputs()));
     SK_TRY(set_input_shapes());
     for (size_t i = 0; i < count(subgraph_->operators()); ++i) {
-      if (auto done = import_op(*subgraph_->operators()->Get(static_cast<flatbuffers::uoffset_t>(i))); !done.ok())
-        return std::move(done).error().with_context(fmt::format("op {}", i));
+      SK_TRY_IN_CONTEXT(import_op(*subgraph_->operators()->Get(static_cast<flatbuffers::uoffset_t>(i))),
+                        fmt::format("op {}", i));
     }
     return {};
   }

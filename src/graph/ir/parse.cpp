@@ -186,8 +186,7 @@ class Parser {
     int line_number = 1;
     for (size_t begin = 0; begin < text.size(); ++line_number) {
       const size_t end = std::min(text.find('\n', begin), text.size());
-      if (auto done = line(text.substr(begin, end - begin)); !done.ok())
-        return std::move(done).error().with_context(fmt::format("line {}", line_number));
+      SK_TRY_IN_CONTEXT(line(text.substr(begin, end - begin)), fmt::format("line {}", line_number));
       begin = end + 1;
     }
     return std::move(graph_);

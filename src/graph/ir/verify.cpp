@@ -80,8 +80,7 @@ class OrderCheck {
   Result<void> run() {
     for (TensorId id : graph_.inputs) SK_TRY(define(id).with_context("graph input"));
     for (size_t i = 0; i < graph_.ops.size(); ++i) {
-      if (auto done = check(graph_.ops[i]); !done.ok())
-        return std::move(done).error().with_context(describe_op(graph_, static_cast<OpId>(i)));
+      SK_TRY_IN_CONTEXT(check(graph_.ops[i]), describe_op(graph_, static_cast<OpId>(i)));
     }
     for (TensorId id : graph_.outputs) SK_TRY(use(id).with_context("graph output"));
     return {};

@@ -72,8 +72,7 @@ Result<void> run(const Pass& pass, ir::Graph& graph, const Target& target) {
   const bool only_rewrites =
       pass.whole != remove_dead_ops && pass.whole != share_weight_scales && pass.whole != sort_channels;
   if (only_rewrites && (target.rewrites == nullptr || target.rewrites->size() == before)) return {};
-  if (auto done = ir::verify(graph); !done.ok())
-    return std::move(done).error().with_context(fmt::format("after {}", pass.name));
+  SK_TRY_IN_CONTEXT(ir::verify(graph), fmt::format("after {}", pass.name));
   trace(fmt::format("after {}", pass.name), graph);
   return {};
 }

@@ -152,8 +152,7 @@ class Parser {
       text.remove_prefix(std::min(line.size() + 1, text.size()));
       Line words(line, ++number);
       if (words.is_empty()) continue;
-      if (auto done = statement(words); !done.ok())
-        return std::move(done).error().with_context(fmt::format("line {}", number));
+      SK_TRY_IN_CONTEXT(statement(words), fmt::format("line {}", number));
     }
     SK_TRY(end_submission());
     if (out_.device.kernel_driver.empty()) return error(ErrorCode::malformed, "no line 'device'");
@@ -185,8 +184,7 @@ class Parser {
       return error(ErrorCode::malformed, "no line of such a text begins with '{}'", printable(word));
     if (keyword->is_of_submission && out_.submissions.empty())
       return error(ErrorCode::malformed, "'{}' before the first 'submission'", word);
-    if (auto done = (this->*keyword->read)(line); !done.ok())
-      return std::move(done).error().with_context(std::string(word));
+    SK_TRY_IN_CONTEXT((this->*keyword->read)(line), std::string(word));
     if (line.is_end()) return {};
     return error(ErrorCode::malformed, "{}: '{}' is one word too many", word, printable(line.word()));
   }

@@ -74,8 +74,7 @@ class Checker {
       if (count > stream.size() - at) return error(ErrorCode::malformed, "{}: the stream ends within it", where());
       if ((code == OpStop::kAddress) != (at + count == stream.size()))
         return error(ErrorCode::malformed, "{}: op_stop must be the last command, and only that", where());
-      if (auto done = take(stream.subspan(at, count), command); !done.ok())
-        return std::move(done).error().with_context(where());
+      SK_TRY_IN_CONTEXT(take(stream.subspan(at, count), command), where());
       at += count;
     }
     if (stream.empty()) return error(ErrorCode::malformed, "there are no commands");

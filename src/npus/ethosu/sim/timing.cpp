@@ -114,8 +114,8 @@ class StreamTimer {
     for (size_t at = 0; at < words.size();) {
       SK_TRY(check_stop());
       SK_TRY_ASSIGN(const Command command, command_at(words, at, chip_.generation()));
-      if (auto done = step(*command.row, command.words); !done.ok())
-        return std::move(done).error().with_context(fmt::format("word {} of the stream, {}", at, command.row->name));
+      SK_TRY_IN_CONTEXT(step(*command.row, command.words),
+                        fmt::format("word {} of the stream, {}", at, command.row->name));
       at += command.count;
     }
     if (!costs_.empty()) take_time(costs_.back(), timeline_.end());

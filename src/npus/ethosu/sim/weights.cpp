@@ -56,10 +56,8 @@ class Decoder {
         is_first = true;
         continue;
       }
-      if (auto done = read_parameters(is_first); !done.ok())
-        return std::move(done).error().with_context(fmt::format("byte {} of the weight stream", bits_.byte()));
-      if (auto done = read_slice(); !done.ok())
-        return std::move(done).error().with_context(fmt::format("byte {} of the weight stream", bits_.byte()));
+      SK_TRY_IN_CONTEXT(read_parameters(is_first), fmt::format("byte {} of the weight stream", bits_.byte()));
+      SK_TRY_IN_CONTEXT(read_slice(), fmt::format("byte {} of the weight stream", bits_.byte()));
       is_first = false;
     }
     return std::move(values_);

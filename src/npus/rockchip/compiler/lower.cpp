@@ -26,8 +26,7 @@ Result<Lowered> Lowerer::run() {
     const bool as_recorded = tuning_.has(hw::kVendorRecorded) && !tuning_.saturated_limits;
     const npu::Support support = as_recorded ? recorded_support() : supports(chip_, graph_, op_);
     if (!support.ok) return error(ErrorCode::unsupported, "{}: {}", ir::describe_op(graph_, op_), support.reason);
-    if (auto done = lower_op(graph_.op(op_)); !done.ok())
-      return std::move(done).error().with_context(ir::describe_op(graph_, op_));
+    SK_TRY_IN_CONTEXT(lower_op(graph_.op(op_)), ir::describe_op(graph_, op_));
   }
   return finish();
 }

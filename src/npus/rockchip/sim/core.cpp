@@ -81,8 +81,7 @@ Result<void> Core::run_chain(const Task& task, const Dma& dma, TaskResult& resul
   Stream stream{
       .address = task.regcmd, .commands = align_up(uint64_t{task.regcmd_count}, unit), .counted = task.regcmd_count};
   while (true) {
-    if (auto done = run_stream(stream, dma, result); !done.ok())
-      return std::move(done).error().with_context(fmt::format("task {} at {:#x}", result.tasks, stream.address));
+    SK_TRY_IN_CONTEXT(run_stream(stream, dma, result), fmt::format("task {} at {:#x}", result.tasks, stream.address));
     SK_TRY(check_next(stream, task));
     // Without a redirection the PC stops, whatever the value of task_number.
     if (result.tasks >= task.task_number || !stream.redirected) return {};
@@ -101,8 +100,7 @@ Result<void> Core::run_stream(Stream& stream, const Dma& dma, TaskResult& result
     const auto command = bits::read<hw::Command>(words);
     if (stream.started && i < stream.counted)
       SK_TRY(broken(options_.stream_end, "stream_end", not_modelled("command {} follows the start of the blocks", i)));
-    if (auto done = execute(command, stream, dma, result); !done.ok())
-      return std::move(done).error().with_context(fmt::format("command {}", i));
+    SK_TRY_IN_CONTEXT(execute(command, stream, dma, result), fmt::format("command {}", i));
   }
   if (!stream.started) return stall("the stream starts no block: the task never ends");
   return {};

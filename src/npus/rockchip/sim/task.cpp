@@ -36,8 +36,7 @@ Result<uint32_t> read_task(Registers& registers, const Dma& dma, const Commands&
     const std::array words{load_le<uint32_t>(&bytes[i * 8]), load_le<uint32_t>(&bytes[i * 8 + 4])};
     const auto command = bits::read<hw::Command>(words);
     if (command.target == hw::Target::enable) return command.value;
-    if (auto done = write(registers, command); !done.ok())
-      return std::move(done).error().with_context(fmt::format("command {}", i));
+    SK_TRY_IN_CONTEXT(write(registers, command), fmt::format("command {}", i));
   }
   return stall("the stream starts no block");
 }

@@ -45,8 +45,7 @@ class Lowerer {
       if (graph_.op(op_).kind != OpKind::conv_2d && graph_.op(op_).kind != OpKind::depthwise_conv_2d) {
         for (const TensorId input : graph_.op(op_).inputs) sort_planes(input);
       }
-      if (auto done = lower_op(graph_.op(op_)); !done.ok())
-        return std::move(done).error().with_context(describe_op(graph_, op_));
+      SK_TRY_IN_CONTEXT(lower_op(graph_.op(op_)), describe_op(graph_, op_));
       SK_TRY(lower_outputs_of(graph_.op(op_)));
     }
     for (const TensorId output : graph_.outputs) SK_TRY(lower_output(output));
@@ -322,8 +321,7 @@ class Lowerer {
     nn.search_zero_runs = !plain || tuning_.zero_runs;
   }
 
-  // A fully connected layer reads its input as a vector in NHWC order. Recorded jobs also transpose inputs that are
-  // vectors already, without need.
+  // A fully connected layer reads its input as an NHWC vector. Recorded jobs also transpose vectors, without need.
   Layout conv_layout(const ir::Op& op) {
     if (op.kind != OpKind::fully_connected) return Layout::nchw_planar;
     const bool recorded = hw::generation_of(chip_).linear_filters && image(op.input(0)).plane_bytes() == 1;

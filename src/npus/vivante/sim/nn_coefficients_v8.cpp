@@ -228,8 +228,7 @@ class BufferDecoder {
     for (int64_t core = 0; core < split_.cores(); ++core) {
       const int64_t bits = stream_bits(buffer_, core);
       const auto stream = buffer_.subspan(static_cast<size_t>(at), static_cast<size_t>(stream_bytes(bits)));
-      if (auto done = read_core(core, stream, bits); !done.ok())
-        return std::move(done).error().with_context(fmt::format("coefficient stream of core {}", core));
+      SK_TRY_IN_CONTEXT(read_core(core, stream, bits), fmt::format("coefficient stream of core {}", core));
       at += stream_bytes(bits);
     }
     return std::move(all_);
