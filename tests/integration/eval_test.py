@@ -99,8 +99,8 @@ class Against(unittest.TestCase):
                 option = ["--against", DUMMY, "--delegate-option", f"what={what}"]
                 code, report, err = self.eval(*option, "--require-npu")
                 self.assertEqual((code, report.get("against_claimed"), report.get("against_cpu_ops")), (FINE, claimed, 14 - len(claimed)), err)
-                self.assertIn(f"it took {words}, the runtime's CPU kernels the others\n", self.eval_text(*option))
-        self.assertIn("it took none of the 14 operations: this compares with the runtime's CPU kernels; it said: prints to standard output\n", self.eval_text("--against", DUMMY))
+                self.assertIn(f"it took {words}; the runtime's CPU kernels ran the others\n", self.eval_text(*option))
+        self.assertIn("it took none of the 14 operations: the comparison is with the runtime's CPU kernels; it said: prints to standard output\n", self.eval_text("--against", DUMMY))
         code, report, err = self.eval("--against", DUMMY, "--require-npu")
         self.assertEqual((code, report["against_claimed"], err.count("\n"), "libdummy.so in" in err), (FAILED, [], 1, True), err)
         self.assertEqual(self.eval("--require-npu", device="cpu")[0], FAILED)

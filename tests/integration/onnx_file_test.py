@@ -25,7 +25,7 @@ REFUSED = [(["run", "lstm.onnx", "--device", "cpu"], "node 'reader' LSTM: there 
            (["run", "shapes.onnx", "--input-shape", "z=1x3x5x5"], "NAME=SHAPE with one of x"),
            (["run", "lenet.onnx", "--signature", "s"], "ONNX files have no signatures"),
            (["run", "make.onnx"], "it is no ONNX model"),
-           (["quantize", "lenet.onnx", "--data", ".", "-o", "out.tflite"], "of ONNX files, those in float or with a scale per channel are quantized"),
+           (["quantize", "lenet.onnx", "--data", ".", "-o", "out.tflite"], "ONNX files are quantized if they are float or have a scale per channel"),
            (["fix", "lenet.onnx", "--device", "sim:a311d", "-o", "out.tflite"], "skillet fix is for TensorFlow Lite files")]
 
 

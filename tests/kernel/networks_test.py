@@ -67,7 +67,7 @@ class Networks(unittest.TestCase):
                 network = [COMMAND, "run", MODEL, "--image", PICTURE, "--unproven", "take", "--compare", "--device", node]
                 done = on_kernel_with_a_whole_bus(chip, network, "--cores", "1", "--fault", "power_loss@2")
                 self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
-                self.assertIn("of the NPU were computed by the CPU after a failure", done.stderr)
+                self.assertIn("of the NPU after a failure", done.stderr)
                 self.assertIn("0 resets" if chip == "rk3588" else "1 resets", done.stderr)
 
     def test_ethosu_takes_and_runs_what_vela_made(self):
@@ -111,7 +111,7 @@ class Networks(unittest.TestCase):
         for slow, resets in (("1", r"[1-9]\d* resets"), ("10", r" 0 resets")):
             with self.subTest(slow=slow):
                 done = on_kernel_with_a_whole_bus("rk3588", network, "--cores", "1", "--clock", "0.01", "--slow", slow)
-                self.assertEqual("of the NPU were computed by the CPU after a failure" in done.stderr, slow == "1", done.stderr)
+                self.assertEqual("of the NPU operations of the NPU after a failure" in done.stderr, slow == "1", done.stderr)
                 self.assertRegex(done.stderr, resets)
 
     def test_a_trace_has_the_events_of_the_kernels_job_scheduler(self):

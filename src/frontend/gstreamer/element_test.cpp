@@ -282,7 +282,7 @@ TEST(Element, WarnsOfLabelsThatDoNotFitAndOfNothingToDraw) {
   EXPECT_TRUE(said.starts_with(readme + ": ") && said.find(" labels for the 10 classes of '") != said.npos) << said;
   Pipeline pipeline("cpu", "", "tests/models/conv5x5_one_channel_u8.tflite");  // computes an image
   g_object_set(pipeline.element(), "draw", TRUE, nullptr);
-  for (const char* const start : {"draw: nothing but the picture is drawn: ", ""}) {
+  for (const char* const start : {"draw: only the picture is drawn: ", ""}) {
     const Bytes pixels = digit(5);
     GstStructure* const message = pipeline.push(gst_buffer_new_memdup(pixels.data(), pixels.size()));
     ASSERT_NE(message, nullptr);

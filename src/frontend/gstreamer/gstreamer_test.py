@@ -207,7 +207,7 @@ class Pipelines(unittest.TestCase):
                                   (f"model={self.folder}/half.tflite", "half.tflite"), (f"model={DIGITS} task=faces", "task=faces: must be one of"),
                                   (f"model={DIGITS} float-pixels=1", "float-pixels=1: must be one of"),
                                   (f"model={DIGITS} device=sim:nothing", "sim:nothing"), (f"model={DIGITS} labels=nothing.txt", "nothing.txt"),
-                                  (f"model={DIGITS} task=ssd device=cpu", "no output has the form of 'ssd'")):
+                                  (f"model={DIGITS} task=ssd device=cpu", "no output has the shape of 'ssd'")):
             done = launch(f"{NOISE} ! skilletinfer {properties} ! fakesink")
             self.assertNotEqual(done.returncode, 0, properties)
             self.assertIn(words, done.stderr.decode(), properties)

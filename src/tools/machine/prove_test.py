@@ -160,9 +160,9 @@ class ProveTest(unittest.TestCase):
         now = times()
         self.assertEqual(len(now), 1, now)
         self.assertGreater(now.pop(), 1.5 * before.pop())
-        self.assertNotIn("with what was measured on", one_piece)
+        self.assertNotIn("with values measured on", one_piece)
         for verb, more in (("check", ()), ("run", ("--random", "1"))):
-            self.assertIn("with what was measured on", said(verb, *more).stdout)
+            self.assertIn("with values measured on", said(verb, *more).stdout)
         self.assertNotEqual(bands(), cut, "what bands are predicted to save")
 
     def test_values_that_cannot_be_are_left_out_alone(self):

@@ -118,13 +118,12 @@ void warn_of_constant_inputs(const QuantizeOptions& options, const quantize::Qua
   for (const quantize::Layer& one : quantized.layers) {
     if (one.input_varies || ++found > kNamed) continue;
     const ir::Op& op = quantized.graph.op(one.op);
-    log::warning("{}: op {} {}: its input '{}' never changes in the data that calibrates", options.data,
-                 op.source_index, ir::op_name(op), quantized.graph.tensor(op.inputs[0]).name);
+    log::warning("{}: op {} {}: its input '{}' never changes in the calibration data", options.data, op.source_index,
+                 ir::op_name(op), quantized.graph.tensor(op.inputs[0]).name);
   }
   if (found > 0)
     log::warning(
-        "{}: the weights of {} layer{} are rounded as if inputs were spread evenly; use data in which their inputs "
-        "change",
+        "{}: weights of {} layer{} are rounded for evenly distributed inputs; use data in which their inputs change",
         options.data, found, found == 1 ? "" : "s");
 }
 
@@ -136,12 +135,12 @@ Result<CalibrationData> data_for(const QuantizeOptions& options, const ir::Graph
   report.repeats = data.repeats;
   const size_t different = report.seen + report.held, taken = different + data.repeats;
   if (taken < data.found)
-    log::warning("{}: {} of {} inferences are taken, evenly; more hardly change the result", options.data, taken,
+    log::warning("{}: {} of {} inferences are used, evenly spaced; more hardly change the result", options.data, taken,
                  data.found);
   if (data.repeats > 0)
-    log::warning("{}: {} of {} inferences repeat others and are left out", options.data, data.repeats, taken);
+    log::warning("{}: {} of {} inferences repeat others and are skipped", options.data, data.repeats, taken);
   if (different < kFewInferences)
-    log::warning("{}: only {}; the weights fit these, and others perhaps not: {} or more are recommended", options.data,
+    log::warning("{}: only {}; the weights may fit only these: {} or more are recommended", options.data,
                  inferences(different), kFewInferences);
   return data;
 }
@@ -238,20 +237,20 @@ Result<Bytes> quantized_file(const QuantizeOptions& options, const std::optional
 Result<void> check_model(const QuantizeOptions& options, const ir::Graph& model) {
   if (is_onnx(options.model) && !is_float_model(model) && !has_scales_per_channel(model))
     return error(ErrorCode::unsupported,
-                 "{}: of ONNX files, those in float or with a scale per channel are quantized: its layers with weights "
-                 "have one scale each, or there are none",
+                 "{}: ONNX files are quantized if they are float or have a scale per channel: layers with weights have "
+                 "one scale each here, or there are none",
                  options.model);
   const bool has_layers = is_float_model(model) || !quantize::layers_of(model).empty();
   if (const std::string advice = has_layers ? "" : compile::quantization_advice(model, {}, words_of(options.model));
       !advice.empty())
     return error(ErrorCode::unsupported, "{}: {}", options.model, advice);
   if (model.has_free_sizes)
-    return error(ErrorCode::invalid_argument, "{}: its sizes are free; give those that it will run with: --input-shape",
+    return error(ErrorCode::invalid_argument, "{}: its sizes are free; give the sizes it will run with: --input-shape",
                  options.model);
   if (is_float_model(model) && !is_onnx(options.model) && !options.import_as.input_shapes.empty())
     return error(ErrorCode::unsupported,
-                 "{}: --input-shape: the quantizer of float .tflite files takes their own sizes; export the model with "
-                 "those that it will run with",
+                 "{}: --input-shape: float .tflite files are quantized with their own sizes; export the model with the "
+                 "sizes it will run with",
                  options.model);
   if (auto runs = ref::Interpreter::create(model); !runs.ok())
     return std::move(runs).error().with_context(options.model);
@@ -293,33 +292,34 @@ void add_quantize(CommandLine& app, Outcome& outcome) {
   auto options = std::make_shared<QuantizeOptions>();
   const Verb verb =
       app.verb("quantize",
-               "Write the model anew for NPUs, by pictures or arrays as the network will get them (docs/models.md).\n"
-               "Weights with a scale per channel get one scale a layer (more with --allow-unproven), for chips\n"
-               "with one per job. Float models, of ONNX too, get 8 bits first, by the Python packages\n"
-               "ai-edge-quantizer or onnxruntime. A quarter of the data is held back, to measure how far the new\n"
-               "network is from the model.\n"
+               "Quantize a model for NPUs, using pictures or arrays as it will get them (docs/models.md).\n"
+               "Weights with a scale per channel get one scale per layer (more with --allow-unproven), for chips\n"
+               "with one per job. Float models, also ONNX, are first quantized to 8 bits by the Python packages\n"
+               "ai-edge-quantizer or onnxruntime. A quarter of the data is held back, to measure how much the new\n"
+               "network differs from the model.\n"
                "Example: skillet quantize net.tflite -o one_scale.tflite --data pictures --device sim:a311d");
   verb.option("MODEL", options->model,
-              "a .tflite file, or an .onnx file in float or with QuantizeLinear nodes and a scale per channel")
+              "a .tflite file, or an .onnx file that is float or has QuantizeLinear nodes and a scale per channel")
       .required();
   verb.option("-o,--output", options->output, "file to write").required().check(not_empty());
   verb.option("--data", options->data,
-              "folder of BMP, PNG and JPEG pictures, or of .npz or .npy files with an inference each; or a .npz or "
-              ".npy file\nwhose arrays have the number of inferences in front")
+              "folder of BMP, PNG and JPEG pictures, or of .npz or .npy files with one inference each; or a .npz or "
+              ".npy file whose first dimension is the inferences")
       .required()
       .check(not_empty());
-  verb.option("--device", options->device,
-              "what the model is for: a chip that takes a scale per channel gets one, and the report predicts times "
-              "before\nand after. " +
-                  std::string(kDeviceHelp))
+  verb.option(
+          "--device", options->device,
+          "target of the model: a chip that takes a scale per channel gets one, and the report predicts times before\n"
+          "and after. " +
+              std::string(kDeviceHelp))
       .check(not_empty());
-  const Option several_scales = verb.flag(
-      "--allow-unproven", options->session.allow_unproven,
-      "of .tflite files a layer may have several scales, each a job more, which no known driver ever ran on silicon: "
-      "a\nreal NPU takes them once it has shown that they are right (unproven=verify, the default)");
+  const Option several_scales =
+      verb.flag("--allow-unproven", options->session.allow_unproven,
+                "layers of .tflite files may have several scales, each with its own job, which no known driver ever "
+                "ran on silicon: a real NPU takes them after a comparison with the CPU (unproven=verify, the default)");
   several_scales.variable(kAllowUnprovenVariable);
   verb.option("--error", options->error,
-              "with --allow-unproven: a layer gets more scales while its error is larger, rms, in steps of its output")
+              "with --allow-unproven: add scales to a layer while its rms error is larger, in steps of its output")
       .shows_default()
       .check(number_of_0_or_more())
       .needs(several_scales);

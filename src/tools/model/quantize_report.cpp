@@ -29,11 +29,12 @@ void print_layers(const QuantizeReport& report) {
                one.held.values == 0 ? "-" : percent(one.held.share_beyond()),
                one.held.values == 0 ? "-" : fmt::format("{:.1f}", one.held.worst)});
   }
-  out("how far each layer's result is from what its own weights make of the same inputs, in steps of the output before "
-      "it is rounded\n{}\n",
+  out("difference of each layer's result from that of its original weights on the same inputs, in steps of the output "
+      "before rounding\n"
+      "{}\n",
       table.print());
   if (has_constant_inputs(report))
-    out("* its input never changes in the data: of inputs that are spread evenly over their type\n");
+    out("* its input never changes in the data: measured with inputs spread evenly over their type\n");
 }
 
 quantize::Fit all_layers(const QuantizeReport& report, quantize::Fit quantize::Layer::*which) {
@@ -76,29 +77,28 @@ void print_layers_in_all(const QuantizeOptions& options, const QuantizeReport& r
   out("{} of {} layers: {}; rms {:.2f} steps, {} beyond 1, {:.1f} at most ({})\n", report.quantized.layers.size(),
       report.model_layers, print_scales(report), fit.rms(), percent(fit.share_beyond()), fit.worst,
       held.values > 0               ? "held back"
-      : has_constant_inputs(report) ? "of the data that calibrated, and of inputs that are spread evenly"
-                                    : "of the data that calibrated");
+      : has_constant_inputs(report) ? "calibration data, and evenly distributed inputs"
+                                    : "calibration data");
   if (const size_t beyond = layers_beyond(options, report); beyond > 0)
     out("{} layers are beyond rms {:g}{}\n", beyond, options.error,
         options.session.allow_unproven ? ""
-                                       : ": --allow-unproven lets a layer have more scales, each a job more, which no "
-                                         "known driver was seen to do");
+                                       : ": --allow-unproven lets a layer have more scales, each with its own job, "
+                                         "which no known driver ever ran");
   if (largest_headroom(report) > 1)
-    out("channels in front of depthwise layers grew into unused steps, by a factor of {:.1f} at most: values beyond "
-        "1.1 "
-        "times the largest that the data had may be cut off\n",
+    out("channels before depthwise layers were scaled up to use more steps, by a factor of {:.1f} at most: values "
+        "beyond 1.1 times the largest in the data may be cut off\n",
         largest_headroom(report));
 }
 
 void print_outputs(const QuantizeReport& report) {
   const QuantizeOutputs& outputs = report.outputs;
   if (outputs.inferences == 0) return;
-  const char* const which = outputs.are_held ? "" : " (of the data that calibrated)";
+  const char* const which = outputs.are_held ? "" : " (calibration data)";
   if (outputs.has_classes)
     out("same best class as the model's: {} of {}{}{}\n", outputs.same_class, outputs.inferences, which,
         outputs.lost_margin < 0
             ? ""
-            : fmt::format("; of the others the model's is {:g} ahead of the second at most", outputs.lost_margin));
+            : fmt::format("; in the others the model's best class leads by {:g} at most", outputs.lost_margin));
   const auto differs = [](const Difference& one) { return one.differing > 0; };
   if (std::ranges::none_of(outputs.differences, differs))
     out("outputs: equal{}\n", which);
@@ -114,9 +114,9 @@ void print_outputs(const QuantizeReport& report) {
 
 const char* which_jobs(npu::Unproven unproven) {
   switch (unproven) {
-    case npu::Unproven::refuse: return "(jobs that are proven to work on such a chip only)\n";
+    case npu::Unproven::refuse: return "(only jobs that are proven to work on such a chip)\n";
     case npu::Unproven::verify:
-      return "(jobs that are proven to work on such a chip, and others once the device has shown that they do)\n";
+      return "(jobs that are proven to work on such a chip, and others after a comparison with the CPU)\n";
     default: return "";
   }
 }
@@ -150,7 +150,7 @@ void print_text(const QuantizeOptions& options, const QuantizeReport& report) {
   if (!is_copy(report))
     out("{}: {} calibrated, {} {} held back\n\n", printable(options.model), inferences(report.seen), report.held,
         report.held == 1 ? "was" : "were");
-  if (!report.quantizer.empty()) out("weights and activations have 8 bits by {}\n", report.quantizer);
+  if (!report.quantizer.empty()) out("weights and activations quantized to 8 bits by {}\n", report.quantizer);
   if (!report.quantized.layers.empty()) {
     print_layers(report);
     print_layers_in_all(options, report);
@@ -161,7 +161,7 @@ void print_text(const QuantizeOptions& options, const QuantizeReport& report) {
   }
   print_outputs(report);
   for (const std::string& other : report.others)
-    out("{} has weights with several scales too, and keeps them: operations of its kind cannot be calibrated\n", other);
+    out("{} also has weights with several scales and keeps them: operations of its kind cannot be calibrated\n", other);
   if (report.before) print_places(options, report);
   out("written to {}\n", printable(options.output));
 }

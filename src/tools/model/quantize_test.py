@@ -157,7 +157,7 @@ class Quantize(unittest.TestCase):
             with self.subTest(script=script):
                 self.assertIn(words, self.float_net(script))
         os.remove(self.folder / "python")
-        self.assertIn("weights and activations have 8 bits by a ? quantizer", self.float_net(
+        self.assertIn("weights and activations quantized to 8 bits by a ? quantizer", self.float_net(
             f"printf 'a \\033 quantizer' > $5.by; cp {Path(QUANTIZED_NET).resolve()} $5; test $(ls $4/*_0.npy | wc -l) = 2 && test $6 = channel", FINE))
 
     def test_stopped_while_the_quantizer_runs(self):
@@ -189,14 +189,14 @@ class Quantize(unittest.TestCase):
         done = self.run_it(CHANNELS, same)
         self.assertIn("only 1 inference;", done.stderr)
         self.assertIn("1 inference calibrated, 0 were held back", done.stdout)
-        self.assertRegex(done.stdout, r"outputs: .*\(of the data that calibrated\)")
+        self.assertRegex(done.stdout, r"outputs: .*\(calibration data\)")
 
     def test_inputs_without_contents(self):
         grey = b"".join(bytes([i]) * (19 * 7 * 5) for i in range(16))
         colours = b"".join(bytes([i, 3, 7, i, 9]) * (19 * 7) for i in range(16))
         for data, is_flat in ((grey, True), (colours, True), (grey[:-1] + b"\0", False), (b"\1" + colours[1:], False)):
             said = self.run_it(CHANNELS, self.npz("f.npz", **{"in": npy("|i1", (16, *SHAPE), data)})).stderr
-            self.assertEqual("input 'in': every inference has one value all over" in said, is_flat, said)
+            self.assertEqual("input 'in': every inference has one value everywhere" in said, is_flat, said)
 
     def test_layers_whose_input_never_changes(self):
         grey = self.npz("g.npz", **{"in": npy("|i1", (1, *SHAPE), bytes([5]) * (19 * 7 * 5))})
@@ -205,7 +205,7 @@ class Quantize(unittest.TestCase):
         self.assertGreater(report["layers"][0]["calibration"]["rms"], 0)
         done = self.run_it(CHANNELS, grey)
         self.assertRegex(done.stderr, r"op 0 CONV_2D: its input 'in' never changes in the data")
-        self.assertRegex(done.stderr, r"the weights of \d layers? are rounded as if inputs were spread evenly")
+        self.assertRegex(done.stderr, r"weights of \d layers? are rounded for evenly distributed inputs")
         self.assertRegex(done.stdout, r"\* its input never changes")
         report, _ = self.written(CHANNELS, self.images(16))
         self.assertTrue(all(one["input_varies"] for one in report["layers"]))
@@ -245,12 +245,12 @@ class Quantize(unittest.TestCase):
                 (CHANNELS, self.file("i.bin", one), "i.bin: must be a folder, or a .npz or .npy file"),
                 (CHANNELS, self.folder / "none", "none: must be a folder"),
                 (CHANNELS, PICTURES, "the input 'in' has shape 1x19x7x5; a picture needs"),
-                (CHANNELS, empty, "empty: no .png, .jpg, .bmp, .npz or .npy file in it"),
+                (CHANNELS, empty, "empty: it contains no .png, .jpg, .bmp, .npz or .npy"),
                 (ONE_SCALE, broken, "1.png"),
-                (FLOATS, self.npz("j.npz", i0=npy("<f4", (2, 6, 5), nan)), "inference 1: element 11 of input 'i0' (float32 1x6x5) is no finite number"),
+                (FLOATS, self.npz("j.npz", i0=npy("<f4", (2, 6, 5), nan)), "inference 1: element 11 of input 'i0' (float32 1x6x5) is not a finite number"),
                 (THREE_INPUTS, self.npz("k.npz", i0=npy("<f4", (2, 4), bytes(32)), i1=npy("<f4", (2, 4), bytes(32)), i2=npy("<f4", (3, 4), bytes(48))),
                  "3 inferences of input 'i2', 2 of 'i0'"),
-                (THREE_INPUTS, self.file("l.npy", npy("<f4", (2, 4), bytes(32))), "a .npy file is for networks with one input")):
+                (THREE_INPUTS, self.file("l.npy", npy("<f4", (2, 4), bytes(32))), "a .npy file needs a network with one input")):
             said = self.run_it(model, data, code=CANNOT_BEGIN).stderr
             self.assertIn(words, said)
             self.assertEqual(said.count("\n"), 1, said)

@@ -105,7 +105,7 @@ Difference difference_of(const ir::Graph& graph, size_t output, std::span<const 
 
 std::string print(const Difference& difference) {
   if (std::isnan(difference.largest))
-    return fmt::format("one of the two has no number where the other has one; {:.2f} % of elements differ",
+    return fmt::format("one has NaN where the other has a number; {:.2f} % of elements differ",
                        100 * difference.share(difference.differing));
   if (difference.largest == 0) return difference.unit == Unit::step ? "0 LSB" : "0";
   if (difference.unit == Unit::number)

@@ -78,7 +78,7 @@ Result<std::vector<std::string>> pictures_in(const std::string& folder) {
     if (is_picture(at->path())) out.push_back(at->path().string());
   }
   if (failure) return error(ErrorCode::io, "{}: {}", folder, failure.message());
-  if (out.empty()) return error(ErrorCode::invalid_argument, "{}: no .png, .jpg or .bmp in it", folder);
+  if (out.empty()) return error(ErrorCode::invalid_argument, "{}: it contains no .png, .jpg or .bmp", folder);
   std::ranges::sort(out);
   return out;
 }
@@ -92,7 +92,7 @@ Result<std::map<std::string, int64_t>> truth_of(const Options& options, const ir
   if (options.labels.empty()) return out;
   const ir::Tensor& scores = graph.tensor(graph.outputs[0]);
   if (!has_classes(graph))
-    return error(ErrorCode::invalid_argument, "--labels: output '{}' ({}) is no row of scores of classes", scores.name,
+    return error(ErrorCode::invalid_argument, "--labels: output '{}' ({}) is not a row of class scores", scores.name,
                  scores.shape.to_string());
   SK_TRY_ASSIGN(const Bytes file, read_file(options.labels));
   SK_TRY_ASSIGN(const auto lines,
@@ -136,7 +136,7 @@ Result<Reference> open_reference(const Options& options, const ir::Graph& model,
                                  const runtime::SessionOptions& session_options, std::string& name) {
   if (options.against == "cpu") {
     name = "cpu kernels";
-    constexpr const char* kNone = "the CPU cannot compute the network; --against takes an NPU, too (sim:CHIP)";
+    constexpr const char* kNone = "the CPU cannot compute the network; --against also takes an NPU (sim:CHIP)";
     SK_TRY_ASSIGN(const Run kernels, cpu_kernels(model).with_context(kNone));
     SK_TRY_ASSIGN(Run with_noise, cpu_kernels(model));
     return Reference{[kernels](const InputSet& set) { return kernels(set.tensors); }, std::move(with_noise)};
@@ -178,13 +178,13 @@ std::string print_ranges(const std::vector<size_t>& sorted) {
 
 std::string print_other(const Reference& reference, const OtherUse& use) {
   if (!reference.session && !reference.host) return "";
-  if (!use.npu_ops) return "which operations it took, its runtime does not say\n";
+  if (!use.npu_ops) return "its runtime does not report which operations it took\n";
   if (use.model) return compile::print(*use.model) + " on its NPU\n";
   const size_t all = *use.npu_ops + *use.cpu_ops;
   if (*use.npu_ops > 0)
-    return fmt::format("it took {} of the {} operations ({}), the runtime's CPU kernels the others\n", *use.npu_ops,
+    return fmt::format("it took {} of the {} operations ({}); the runtime's CPU kernels ran the others\n", *use.npu_ops,
                        all, print_ranges(use.claimed));
-  return fmt::format("it took none of the {} operations: this compares with the runtime's CPU kernels{}\n", all,
+  return fmt::format("it took none of the {} operations: the comparison is with the runtime's CPU kernels{}\n", all,
                      reference.host->words().empty() ? "" : "; it said: " + printable(reference.host->words()));
 }
 
@@ -319,7 +319,7 @@ void print_text(const Options& options, const Report& report, const Reference& r
                 fmt::format("{} of {}", print_count(static_cast<uint64_t>(layer.differing_of_result)),
                             print_count(static_cast<uint64_t>(layer.elems))),
                 print_largest(layer.max_of_result, layer.beyond_one_of_result, layer.elems)});
-  out("\nNPU operations, each given the NPU's own inputs\n{}", layers.print());
+  out("\nNPU operations, each with the NPU's own inputs\n{}", layers.print());
 }
 
 void print_json(const Options& options, const Report& report, const ir::Graph& graph) {
@@ -411,7 +411,7 @@ Result<void> eval(Options& options, Outcome& outcome) {
   SK_TRY_ASSIGN(const std::vector<std::string> pictures, pictures_in(options.data));
   SK_TRY_ASSIGN(const auto truth, truth_of(options, graph, pictures));
   if (!options.host.settings.empty() && !is_library(options.against))
-    return error(ErrorCode::invalid_argument, "--delegate-option is for the library of a delegate, by --against");
+    return error(ErrorCode::invalid_argument, "--delegate-option needs --against with the library of a delegate");
   SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));
   if (options.device != "auto") SK_TRY(runtime::check_taken(target, unproven_of(options.session)));
   complain_of_cores(options.session, target);
@@ -419,7 +419,7 @@ Result<void> eval(Options& options, Outcome& outcome) {
   complain_of_nothing(target);
   SK_TRY(runtime::check_tuning_file(target, options.session.tuning_file));
   if (target.driver == nullptr && options.device == "auto" && options.against == "cpu")
-    log::warning("{}: no NPU: the CPU kernels are compared with themselves (see skillet devices)", options.model);
+    log::warning("{}: not an NPU: the CPU kernels are compared with themselves (see skillet devices)", options.model);
   runtime::SessionOptions device_options = session_options(options.session), other_options = device_options;
   other_options.tuning_file.clear();  // it is of one chip
   device_options.keep_intermediates = options.layers || options.bisect;
@@ -460,8 +460,8 @@ void add_eval(CommandLine& app, Outcome& outcome) {
   auto options = std::make_shared<Options>();
   const Verb verb =
       app.verb("eval",
-               "Run a network on every picture of a folder: how often it is right, and how close a device is "
-               "to the CPU kernels, or to another delegate.\n"
+               "Run a network on every picture of a folder: how often it is right, and how close a device is to the "
+               "CPU kernels or to another delegate.\n"
                "Examples:\n"
                "  skillet eval models/digits.tflite --data models/digits --device sim:a311d\n"
                "  skillet eval net.tflite --data pictures --labels classes.txt --device sim:rk3588 --layers\n"
@@ -470,22 +470,22 @@ void add_eval(CommandLine& app, Outcome& outcome) {
   add_import(verb, options->import_as);
   verb.option("--data", options->data, "folder of BMP, PNG and JPEG pictures").required().check(existing_folder());
   add_float_pixels(verb, options->input.float_pixels);
-  verb.option("--labels", options->labels, "which class each is of: 'PICTURE CLASS' lines, classes counted from 0");
+  verb.option("--labels", options->labels, "the class of each picture: 'PICTURE CLASS' lines, classes counted from 0");
   verb.option("--device", options->device, kDeviceHelp).shows_default().variable(kDeviceVariable);
   verb.option("--against", options->against,
               "what to compare with: cpu (our CPU kernels), another device, or the library of a TensorFlow Lite "
               "delegate,\nwhich runs in Python with ai-edge-litert or tflite-runtime")
       .shows_default()
       .check(not_empty());
-  verb.option("--delegate-option", options->host.settings, "KEY=VALUE for that delegate; more than once for several")
+  verb.option("--delegate-option", options->host.settings, "KEY=VALUE for that delegate (may be given again)")
       .one_at_a_time()
       .check(key_and_value());
-  verb.option("--python", options->host.python, "the Python that it runs in").shows_default().check(not_empty());
+  verb.option("--python", options->host.python, "the Python to run it in").shows_default().check(not_empty());
   verb.flag("--require-npu", options->require_npu,
-            "fail when the NPU, or what it is compared with (but cpu), takes none of the operations");
-  verb.flag("--layers", options->layers, "compare each NPU operation too, given the NPU's own inputs");
-  const Option bisect = verb.flag("--bisect", options->bisect, "fail with the first operation that is beyond --bound");
-  verb.option("--bound", options->bound, "how far an operation may be from the CPU kernels, in units of its type")
+            "fail if the NPU, or the other side unless it is cpu, takes none of the operations");
+  verb.flag("--layers", options->layers, "also compare each NPU operation, with the NPU's own inputs");
+  const Option bisect = verb.flag("--bisect", options->bisect, "fail at the first operation that is beyond --bound");
+  verb.option("--bound", options->bound, "largest difference from the CPU kernels, in units of its type")
       .shows_default()
       .check(number_of_0_or_more())
       .needs(bisect);

@@ -70,7 +70,7 @@ Error wrong_shape(const ir::Graph& graph, Task task, std::string_view wanted) {
   for (const ir::TensorId id : graph.outputs)
     outputs += fmt::format("{}'{}' {} {}", outputs.empty() ? "" : ", ", graph.tensor(id).name,
                            ir::dtype_name(graph.tensor(id).dtype), graph.tensor(id).shape.to_string());
-  return error(ErrorCode::invalid_argument, "no output has the form of '{}' ({}); there is {}",
+  return error(ErrorCode::invalid_argument, "no output has the shape of '{}' ({}); the outputs are {}",
                kTaskNames[static_cast<size_t>(task)], wanted, outputs);
 }
 
@@ -294,9 +294,9 @@ std::string why_nothing_is_drawn(const ir::Graph& graph, std::string_view option
                            graph.tensor(id).shape.to_string());
   for (const Task one : possible(graph))
     tasks += fmt::format("{}{}", tasks.empty() ? "" : ", ", kTaskNames[static_cast<size_t>(one)]);
-  return fmt::format("nothing but the picture is drawn: what the outputs are is not recognised ({}); {}", outputs,
-                     tasks.empty() ? fmt::format("they have the form of no {}", option)
-                                   : fmt::format("say it with {}: {}", option, tasks));
+  return fmt::format("only the picture is drawn: the kind of outputs is not recognised ({}); {}", outputs,
+                     tasks.empty() ? fmt::format("they have the shape of no {}", option)
+                                   : fmt::format("name it with {}: {}", option, tasks));
 }
 
 }  // namespace skillet::tools

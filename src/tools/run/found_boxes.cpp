@@ -98,7 +98,7 @@ std::optional<SsdOutputs> of_ssd_shapes(const ir::Graph& graph) {
 Result<int64_t> count_of(const ir::Tensor& tensor, std::span<const uint8_t> bytes, int64_t room) {
   const double value = real_value(tensor, bytes, 0);
   if (!(value >= 0 && value <= static_cast<double>(room)))
-    return error(ErrorCode::malformed, "output '{}' counts {} boxes; there is room for {}", tensor.name, value, room);
+    return error(ErrorCode::malformed, "output '{}' counts {} boxes, but holds at most {}", tensor.name, value, room);
   return static_cast<int64_t>(value);
 }
 
@@ -170,7 +170,7 @@ Result<std::vector<Detection>> find_ssd(SsdOutputs ssd, const ir::Graph& graph, 
     const Box box{value(ssd.boxes, 4 * i + 1), value(ssd.boxes, 4 * i), value(ssd.boxes, 4 * i + 3),
                   value(ssd.boxes, 4 * i + 2)};
     if (!is_score(score) || !is_finite(box))
-      return error(ErrorCode::malformed, "output '{}': box {} is no box, or its score {} none of 0 to 1",
+      return error(ErrorCode::malformed, "output '{}': box {} is invalid, or its score {} is not in 0 to 1",
                    output(graph, ssd.boxes).name, i, score);
     if (!(index >= 0 && index <= UINT16_MAX))
       return error(ErrorCode::malformed, "output '{}': box {} has class {}", output(graph, ssd.classes).name, i, index);
@@ -204,8 +204,8 @@ Result<std::vector<Detection>> find_nms(const ir::Graph& graph, std::span<const 
     const double score = value(4), index = std::round(value(5));
     if (score < threshold) continue;  // keeps NaN, which is an error below
     if (!is_score(score) || !is_finite(box) || !(index >= 0 && index <= UINT16_MAX))
-      return error(ErrorCode::malformed, "output '{}': box {} is no box, its score {} none of 0 to 1, or its class {}",
-                   tensor.name, i, score, index);
+      return error(ErrorCode::malformed, "output '{}': box {} is invalid: score {} (0 to 1), class {}", tensor.name, i,
+                   score, index);
     largest = std::max({largest, box.right, box.bottom});
     const auto at = static_cast<size_t>(index);
     found.push_back(
@@ -270,7 +270,7 @@ Result<std::vector<Detection>> find_yolo(const YoloOutput& yolo, const ir::Graph
     const Candidate one{{numbers.at(i, 0), numbers.at(i, 1), numbers.at(i, 2), numbers.at(i, 3)}, std::move(what)};
     const bool is_box = std::ranges::all_of(one.centre_size, [](double value) { return std::isfinite(value); });
     if (!is_score(one.what.score) || !is_box)
-      return error(ErrorCode::malformed, "output '{}': candidate {} is no box, or its score {} none of 0 to 1",
+      return error(ErrorCode::malformed, "output '{}': candidate {} is invalid, or its score {} is not in 0 to 1",
                    tensor.name, i, one.what.score);
     largest = std::max(largest, std::ranges::max(one.centre_size));
     candidates.push_back(one);

@@ -179,7 +179,7 @@ TEST(Found, BoxesOfSsd) {
        {1, 0, 2},
        {0.5F, 0.9F, 0.8F},
        {4},
-       "'out3' counts 4 boxes; there is room for 3"},
+       "'out3' counts 4 boxes, but holds at most 3"},
       {"less than none", boxes, {1, 0, 2}, {0.5F, 0.9F, 0.8F}, {-1}, "'out3' counts -1 boxes"},
       {"no number of boxes", boxes, {1, 0, 2}, {0.5F, 0.9F, 0.8F}, {kNan}, "'out3' counts nan boxes"},
       {"no score",
@@ -187,11 +187,11 @@ TEST(Found, BoxesOfSsd) {
        {1, 0, 2},
        {0.5F, kNan, 0.8F},
        {3},
-       "'out0': box 1 is no box, or its score nan none of 0 to 1"},
-      {"a score above 1", boxes, {1, 0, 2}, {0.5F, 63.9F, 0.8F}, {3}, "'out0': box 1 is no box, or its score 63.9"},
+       "'out0': box 1 is invalid, or its score nan is not in 0 to 1"},
+      {"a score above 1", boxes, {1, 0, 2}, {0.5F, 63.9F, 0.8F}, {3}, "'out0': box 1 is invalid, or its score 63.9"},
       {"scores where classes should be", boxes, {0.5F, 0.9F, 0.8F}, {1, 0, 2}, {3}, "person (0.90), car (0.50)"},
-      {"no edge", {kNan, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1}, {1, 0, 2}, {0.5F, 0, 0}, {3}, "'out0': box 0 is no box"},
-      {"endless", {0, 0, kInfinite, 1, 0, 0, 1, 1, 0, 0, 1, 1}, {1, 0, 2}, {0, 0, 0}, {3}, "'out0': box 0 is no box"},
+      {"no edge", {kNan, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1}, {1, 0, 2}, {0.5F, 0, 0}, {3}, "'out0': box 0 is invalid"},
+      {"endless", {0, 0, kInfinite, 1, 0, 0, 1, 1, 0, 0, 1, 1}, {1, 0, 2}, {0, 0, 0}, {3}, "'out0': box 0 is invalid"},
       {"no class", boxes, {1, kNan, 2}, {0.5F, 0.9F, 0.8F}, {3}, "'out1': box 1 has class nan"},
       {"class below none", boxes, {-2, 1, 2}, {0.5F, 0.9F, 0.8F}, {3}, "'out1': box 0 has class -2"},
       {"class of 1e30", boxes, {1, 2, 1e30F}, {0.5F, 0.9F, 0.8F}, {3}, "'out1': box 2 has class 1"}};
@@ -252,9 +252,9 @@ TEST(Found, BoxesOfYolo) {
        "a (0.90) 0 0.25 0.5 0.75, a (0.90) 0.5 0.25 1 0.75"},
       {"v5", Task::yolov5, false, {0.5F, 0.5F, 0.5F, 0.25F, 0.5F, 1, 0.9F}, 0.01F, "a (0.50) 0.25 0.375 0.75 0.625"},
       {"v5, no object", Task::yolov5, false, {0.5F, 0.5F, 0.5F, 0.25F, 0.1F, 1, 0.9F}, 0.01F, ""},
-      {"no score", Task::yolov8, true, {0.5F, 0.5F, 0.5F, 0.25F, 0.1F, kNan}, 0, "candidate 5 is no box"},
-      {"no edge", Task::yolov8, true, {0.5F, kNan, 0.5F, 0.25F, 0.1F, 1}, 0, "candidate 5 is no box"},
-      {"endless", Task::yolov8, true, {0.5F, 0.5F, kInfinite, 0.25F, 0.1F, 1}, 0, "candidate 5 is no box"}};
+      {"no score", Task::yolov8, true, {0.5F, 0.5F, 0.5F, 0.25F, 0.1F, kNan}, 0, "candidate 5 is invalid"},
+      {"no edge", Task::yolov8, true, {0.5F, kNan, 0.5F, 0.25F, 0.1F, 1}, 0, "candidate 5 is invalid"},
+      {"endless", Task::yolov8, true, {0.5F, 0.5F, kInfinite, 0.25F, 0.1F, 1}, 0, "candidate 5 is invalid"}};
   for (const Case& c : kCases) {
     const auto numbers = static_cast<int32_t>(c.one.size());
     const int32_t candidates = c.task == Task::yolov5 ? 378 : 126;
@@ -287,7 +287,7 @@ TEST(Found, BoxesAfterSuppression) {
   const Box box = found->detections[0].box;
   EXPECT_EQ((std::array{box.left, box.top, box.right, box.bottom}), (std::array{0.25, 0.25, 0.75, 0.75}));
   for (const auto& wrong : {of(kNan, 0.9F, 1), of(24, 2, 1), of(24, 0.9F, -1)})
-    EXPECT_NE(wrong.error().message.find("box 0 is no box"), std::string::npos);
+    EXPECT_NE(wrong.error().message.find("box 0 is invalid"), std::string::npos);
   EXPECT_TRUE(of(24, 0.1F, 1)->detections.empty());
 }
 
@@ -352,7 +352,7 @@ TEST(Found, WhatIsAskedForMustFit) {
     const ir::Graph odd = graph({{1, 2, 3, 1}});
     const auto found = find(task, odd, std::vector<Bytes>{floats(std::vector<float>(6))}, {});
     ASSERT_FALSE(found.ok()) << kTaskNames[i];
-    EXPECT_NE(found.error().message.find(fmt::format("no output has the form of '{}'", kTaskNames[i])),
+    EXPECT_NE(found.error().message.find(fmt::format("no output has the shape of '{}'", kTaskNames[i])),
               std::string::npos);
     EXPECT_NE(found.error().message.find("there is 'out0' float32 1x2x3x1"), std::string::npos);
   }

@@ -54,7 +54,7 @@ Result<ResultPlace> ResultPlace::create(std::string path, const ir::Graph& graph
     if (tensor.dtype == ir::DType::variant) {
       const ir::OpId from = ir::producers(graph)[static_cast<size_t>(id)];
       return error(ErrorCode::unsupported,
-                   "'{}': its size is not known before the run{}: run the model with ONNX Runtime", tensor.name,
+                   "'{}': its size is unknown before the run{}: run the model with ONNX Runtime", tensor.name,
                    from < 0 ? "" : fmt::format(", as {} computes it", ir::op_name(graph.op(from))));
     }
     SK_TRY(npy_of(tensor, {}).ok() ? Result<void>() : npy_of(tensor, {}).error());

@@ -139,7 +139,7 @@ TEST(Results, OfNoKnownSizeAreAnErrorThatNamesTheirOperation) {
   const auto place = ResultPlace::create(own_path("odd.npz"), odd, single);
   ASSERT_FALSE(place.ok());
   EXPECT_EQ(place.error().message,
-            "'y': its size is not known before the run, as NonZero computes it: run the model with ONNX Runtime");
+            "'y': its size is unknown before the run, as NonZero computes it: run the model with ONNX Runtime");
 }
 
 // Arrays named as we write them, as the tensors, or by place; no array is used for two tensors.

@@ -123,10 +123,10 @@ class Results(unittest.TestCase):
                 code, out, err = skillet("run", MODEL, "--json", "--input", str(self.path / "in.npz"))
                 self.assertEqual(code, FINE, err)
                 self.assertEqual(json.loads(out)["runs"][0]["outputs"], wanted)
-                self.assertIn("in.npz: 1 of 2 arrays are for no input of the network: 'other'\n", err)
+                self.assertIn("in.npz: 1 of 2 arrays match no input of the network: 'other'\n", err)
         (self.path / "in.npz").write_bytes(npz({f"{name}.npy": npy((1, 28, 28, 1), pixels[:784]) for name in ["image", *"abcdef"]}))
         _, _, err = skillet("run", MODEL, "--input", str(self.path / "in.npz"))
-        self.assertIn("in.npz: 6 of 7 arrays are for no input of the network: 'a', 'b', 'c', 'd', ...\n", err)
+        self.assertIn("in.npz: 6 of 7 arrays match no input of the network: 'a', 'b', 'c', 'd', ...\n", err)
         (self.path / "in.npz").write_bytes(npz({"image.npy": npy((1, 28, 28, 1), pixels[:784])}))
         self.run_fine("--input", str(self.path / "in.npz"))
 
@@ -157,7 +157,7 @@ class Results(unittest.TestCase):
             ("c.npz", npz({"image.npy": npy((28, 28), bytes(784), order="True")}), "Fortran order"),
             ("d.npz", npz({"image.npy": npy((1, 28, 28, 1), bytes(700))}), "'image.npy': the file holds 700 bytes"),
             ("e.npz", npz({"image.npy": b"\x93NUMPY\1"}), "not a .npy file"),
-            ("f.npz", npz({"image.npy": big}, zipfile.ZIP_DEFLATED), "'image.npy' says that it holds 314572800 bytes; at most"),
+            ("f.npz", npz({"image.npy": big}, zipfile.ZIP_DEFLATED), "'image.npy' announces 314572800 bytes; at most"),
             ("g.npz", npz({"image.npy": image})[:-10], "without a table of contents: cut off?"),
             ("h.npz", npz({"image.npy": image}).replace(bytes(100), bytes(99) + b"x", 1), "'image.npy' is damaged: wrong checksum"),
             ("i.npz", b"", "without a table of contents"),
@@ -202,9 +202,9 @@ class Results(unittest.TestCase):
             ([*several, "--output", str(self.path / "x.npz")], "holds the outputs of one inference"),
             ([*several, "--draw", str(self.path / "x.png")], "holds one picture; give a folder for several"),
             (["--image", PICTURES[0], "--draw", "/nowhere/x.png"], "/nowhere/x.png: No such file or directory"),
-            (["--draw", str(self.path / "x.png")], "--draw draws on pictures; give --image or --raw"),
+            (["--draw", str(self.path / "x.png")], "--draw needs --image or --raw"),
             (["--expect", str(self.path / "nothing")], "nothing/probabilities.npy: No such file or directory"),
-            (["--tolerance", "1"], "--tolerance says what --compare or --expect may find"),
+            (["--tolerance", "1"], "--tolerance needs --compare or --expect"),
             (["--task", "juggling"], "--task"),
             (["--threshold", "2"], "--threshold"),
             (["--size", "3x3"], "--size"),
@@ -223,7 +223,7 @@ class Results(unittest.TestCase):
         self.assertEqual(code, CANNOT_BEGIN, err)
         code, _, err = skillet("run", MODEL, "--image", PICTURES[0], "--task", "pose")
         self.assertEqual((code, err.count("\n")), (FAILED, 1))
-        self.assertIn("no output has the form of 'pose' (17 x (y, x, score)); there is 'probabilities' uint8 1x10", err)
+        self.assertIn("no output has the shape of 'pose' (17 x (y, x, score)); the outputs are 'probabilities' uint8 1x10", err)
 
     def test_pictures_with_what_was_found(self):
         self.run_fine("--image", PICTURES[3], "--draw", str(self.path / "x.png"))
@@ -244,7 +244,7 @@ class Results(unittest.TestCase):
                 code, _, err = skillet("run", model, *where, *args)
                 self.assertEqual((code, err.count("\n")), (FINE, lines), err)
                 if lines:
-                    self.assertRegex(err, rf"{args[0]}: nothing but the picture is drawn: .* \('cells' 1x8x8x6\); say it with --task: mask\n")
+                    self.assertRegex(err, rf"{args[0]}: only the picture is drawn: .* \('cells' 1x8x8x6\); name it with --task: mask\n")
 
     def test_pictures_of_other_kinds_are_named(self):
         rows = [("a.webp", b"RIFF\x24\0\0\0WEBPVP8 ", ": this is WebP; convert"), ("a.png", b"RIFF\x24\0\0\0WEBPVP8L", ": this is WebP; convert"), ("a.gif", b"GIF89a", ": this is GIF; convert"),

@@ -108,10 +108,10 @@ Result<std::optional<ResultPlace>> output_place(const Options& options, const ir
 
 Result<void> check_options(const Options& options) {
   if (options.tolerance && options.compare.empty() && options.expect.empty())
-    return error(ErrorCode::invalid_argument, "--tolerance says what --compare or --expect may find; give one too");
+    return error(ErrorCode::invalid_argument, "--tolerance needs --compare or --expect");
   const bool has_pictures = !options.inputs.images.empty() || !options.inputs.raw.empty();
   if (!options.draw.empty() && !has_pictures)
-    return error(ErrorCode::invalid_argument, "--draw draws on pictures; give --image or --raw");
+    return error(ErrorCode::invalid_argument, "--draw needs --image or --raw");
   return {};
 }
 
@@ -169,7 +169,7 @@ class Runner {
     if (!options_.compare.empty()) {
       if (options_.repeat > 1 && std::ranges::any_of(model_.tensors, &ir::Tensor::is_variable))
         return error(ErrorCode::invalid_argument,
-                     "--repeat: '{}' has state, so that each run gives other results: --compare judges one run of each "
+                     "--repeat: '{}' has state, so each run gives other results: --compare checks one run of each "
                      "input; give several inputs",
                      options_.model);
       SK_TRY_ASSIGN(reference_, Reference::create(model_)
@@ -282,7 +282,7 @@ runtime::SessionOptions session_options(const Options& options) {
 Result<runtime::Target> open_device(const Options& options, std::optional<Error>& failure) {
   if (options.record.empty()) return runtime::open_target(options.device);
   if (options.device == "cpu")
-    return error(ErrorCode::invalid_argument, "--record: the CPU sends nothing to a device; name an NPU with --device");
+    return error(ErrorCode::invalid_argument, "--record: the CPU submits no jobs; name an NPU with --device");
   SK_TRY_ASSIGN(OldCapture found, OldCapture::at(options.record));
   capture::Sink sink = capture::into_file(options.record);
   // An older file is replaced at the first submission: there may be none.
@@ -407,7 +407,7 @@ void add_inputs(const Verb& verb, InputOptions& options) {
           .check(whole_number(0, UINT64_MAX));
   const Option raw = verb.option("--raw", options.raw, "frames from standard input, pixel by pixel, until it ends")
                          .check(one_of({"rgb24", "gray"}));
-  verb.option("--size", options.size, "of the frames, such as 640x480 (without: the network's own)").needs(raw);
+  verb.option("--size", options.size, "size of the frames, such as 640x480. Default: the network's input").needs(raw);
   add_float_pixels(verb, options.float_pixels);
   image.excludes(input).excludes(random).excludes(raw);
   input.excludes(random).excludes(raw);
@@ -420,7 +420,7 @@ void add_results(const Verb& verb, Options& options) {
   verb.option("--output", options.output,
               "write the outputs here: F.npy, F.npz, or a folder (then a .npy for each output)")
       .check(not_empty());
-  verb.option("--expect", options.expect, "compare the outputs with these; as --output wrote them")
+  verb.option("--expect", options.expect, "compare the outputs with these, in the format of --output")
       .check(not_empty())
       .excludes("--raw");
   verb.option("--tolerance", options.tolerance,
@@ -429,8 +429,8 @@ void add_results(const Verb& verb, Options& options) {
       .check(number_of_0_or_more());
   verb.flag("--show", options.show, "draw the pictures, with what was found, on the terminal");
   verb.option("--draw", options.draw, "write them to this PNG file, or folder").check(not_empty());
-  verb.option("--task", options.task, "what the outputs are (without: by their shapes)").check(one_of(kTaskNames));
-  verb.option("--threshold", options.threshold, "score from which boxes (0.4) and key points (0.3) are shown")
+  verb.option("--task", options.task, "kind of the outputs. Default: by their shapes").check(one_of(kTaskNames));
+  verb.option("--threshold", options.threshold, "lowest score of boxes (0.4) and key points (0.3) to show")
       .check(number_of_0_or_more())
       .check(number_between(0.0, 1.0));
 }
@@ -454,16 +454,17 @@ void add_run(CommandLine& app, Outcome& outcome) {
   add_inputs(verb, options->inputs);
   add_results(verb, *options);
   verb.flag("--compare{outputs}", options->compare,
-            "run on the CPU too and show how far the outputs differ;\n"
-            "--compare=layers: and of each NPU operation, given the NPU's own inputs; and the program as it\n"
+            "also run on the CPU and show how much the outputs differ;\n"
+            "--compare=layers: also for each NPU operation, with the NPU's own inputs; the program that\n"
             "runs without this option must give the same outputs")
       .check(one_of({"outputs", "layers"}));
-  verb.option("--repeat", options->repeat, "run this many times, for steadier times")
+  verb.option("--repeat", options->repeat, "run this many times, for more stable times")
       .shows_default()
       .check(whole_number(1, kMaxCount));
   add_running_session(verb, options->session);
-  verb.option("--record", options->record, "write what the device was sent to this capture file").check(not_empty());
-  verb.flag("--verbose", options->verbose, "the operations after the passes are counted too");
+  verb.option("--record", options->record, "write the submissions to the device to this capture file")
+      .check(not_empty());
+  verb.flag("--verbose", options->verbose, "also count the operations after the passes");
   verb.flag("--json", options->json, "machine-readable output").excludes("--show");
   verb.runs([options, &outcome] {
     const OrderlyEnd end;

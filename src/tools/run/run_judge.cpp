@@ -76,13 +76,13 @@ Result<void> DefaultProgram::check(const InputSet& inputs, const std::vector<Byt
   if (!fallback_of(kept).empty()) return {};
   if (const std::string why = fallback_of(*session_); !why.empty())
     return error(ErrorCode::device,
-                 "{}: outputs not compared: the program that keeps intermediates ran on the NPU, the one that runs "
-                 "without --compare=layers did not: {}",
+                 "{}: outputs not compared: the program that keeps intermediates ran on the NPU, but the one without "
+                 "--compare=layers did not: {}",
                  inputs.name, why);
   if (const size_t mine = ops_on_npu(*session_), theirs = ops_on_npu(kept); mine != theirs) {
     log::warning(
-        "{}: outputs not compared with those of the program that runs without --compare=layers: it has {} operations "
-        "on the NPU, the one that keeps intermediates {}",
+        "{}: outputs not compared with the program without --compare=layers: it has {} operations on the NPU, the one "
+        "that keeps intermediates {}",
         inputs.name, mine, theirs);
     return {};
   }
@@ -91,11 +91,11 @@ Result<void> DefaultProgram::check(const InputSet& inputs, const std::vector<Byt
     if (a == outputs[i].end() && b == own[i].end()) continue;
     size_t differing = 0;
     for (size_t at = 0; at < own[i].size(); ++at) differing += own[i][at] != outputs[i][at] ? 1 : 0;
-    return error(ErrorCode::device,
-                 "{}: output '{}' differs between the program that keeps intermediates and the one that runs: {} of {} "
-                 "bytes, the first at {}",
-                 inputs.name, kept.graph().tensor(kept.graph().outputs[i]).name, differing, own[i].size(),
-                 a - outputs[i].begin());
+    return error(
+        ErrorCode::device,
+        "{}: output '{}' differs between the programs with and without intermediates: {} of {} bytes, the first at {}",
+        inputs.name, kept.graph().tensor(kept.graph().outputs[i]).name, differing, own[i].size(),
+        a - outputs[i].begin());
   }
   return {};
 }

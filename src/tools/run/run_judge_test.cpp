@@ -51,7 +51,7 @@ TEST(DefaultProgram, OtherOutputsThanWithKeptIntermediatesAreAnError) {
   EXPECT_TRUE(same.ok()) << same.error().message;
   const auto other = check(Wrong::outputs);
   ASSERT_FALSE(other.ok());
-  EXPECT_NE(other.error().message.find("differs between the program that keeps intermediates and the one that runs"),
+  EXPECT_NE(other.error().message.find("differs between the programs with and without intermediates"),
             std::string::npos)
       << other.error().message;
 }

@@ -176,7 +176,10 @@ std::string print_layers(const Session& session, const std::vector<runtime::Laye
   }
   const std::string largest =
       compared == 0 ? "nothing is known of their results" : fmt::format("largest difference {:g} LSB", worst);
-  return fmt::format("NPU operations against the CPU kernels, each given the NPU's own inputs\n{}", table.print()) +
+  return fmt::format(
+             "NPU operations against the CPU kernels, each with the NPU's own inputs\n"
+             "{}",
+             table.print()) +
          fmt::format("{} of {} layers compared, {}\n\n", compared, results, largest);
 }
 
@@ -206,7 +209,7 @@ std::string print_times(const RunResult& result, const Session& session) {
   table.add({"passes", print_ms(session.report().passes_ms), "making the graph ready, dividing it"});
   const double compare_ms = session.report().verified.ms;
   if (compare_ms > 0)
-    table.add({"compare", print_ms(compare_ms), "the device with the CPU, where nothing was known of it yet"});
+    table.add({"compare", print_ms(compare_ms), "the device with the CPU, where not compared before"});
   table.add(
       {"prepare", print_ms(result.create_ms),
        compare_ms > 0 ? "all of passes, compiling, comparing and loading" : "all of passes, compiling and loading"});

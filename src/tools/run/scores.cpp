@@ -56,7 +56,7 @@ Result<std::vector<std::string_view>> text_lines(std::string_view text) {
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF") || text.find('\0') != std::string_view::npos)
-    return error(ErrorCode::malformed, "is no text in UTF-8 (a file in UTF-16?)");
+    return error(ErrorCode::malformed, "is not UTF-8 text (a file in UTF-16?)");
   std::vector<std::string_view> lines;
   while (!text.empty()) {
     const size_t end = std::min(text.find_first_of("\r\n"), text.size());

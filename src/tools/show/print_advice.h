@@ -23,8 +23,8 @@ inline std::string print_tables(std::span<const compile::OpRow> rows, std::span<
   for (const passes::Rewrite& one : rewrites)
     if (one.pass == "fuse_byte_functions") from.insert(one.text.substr(0, one.text.find(':')));
   if (from.empty()) return "";  // empty: the tables are in the file
-  return wrapped(fmt::format("{}: a table of what each of the 256 bytes becomes, in place of {} (`skillet check` lists "
-                             "what is rewritten)",
+  return wrapped(fmt::format("{}: a table of the result for each of the 256 bytes, which replaces {} (`skillet check` "
+                             "lists what is rewritten)",
                              ir::op_kind_name(ir::OpKind::byte_table), fmt::join(from, "; or of ")),
                  2) +
          "\n";
@@ -48,8 +48,7 @@ inline std::string print_advice(std::span<const compile::OpRow> rows, size_t mod
   const std::string made = rows.size() == model_ops
                                ? ""
                                : fmt::format(", of the {} operations that {} are rewritten to", rows.size(), model_ops);
-  if (!text.empty())
-    text = fmt::format("not on the NPU{}{}\n", made, has_costs ? ", what costs most first" : "") + text;
+  if (!text.empty()) text = fmt::format("not on the NPU{}{}\n", made, has_costs ? ", most expensive first" : "") + text;
   return text + (advice.empty() ? "" : wrapped("advice: " + advice, 2) + "\n");
 }
 

@@ -40,7 +40,7 @@ Result<std::vector<std::string>> files_in(const std::string& folder) {
   if (failure) return error(ErrorCode::io, "{}: {}", folder, failure.message());
   std::vector<std::string> out = pictures.empty() ? std::move(arrays) : std::move(pictures);
   if (out.empty())
-    return error(ErrorCode::invalid_argument, "{}: no .png, .jpg, .bmp, .npz or .npy file in it", folder);
+    return error(ErrorCode::invalid_argument, "{}: it contains no .png, .jpg, .bmp, .npz or .npy file", folder);
   std::ranges::sort(out);
   return out;
 }
@@ -75,7 +75,7 @@ Result<Sets> read_folder(const std::string& folder, const ir::Graph& graph, cons
 
 Result<Sets> read_arrays(const std::string& path, const ir::Graph& graph, size_t& found) {
   if (ending_of(path) == ".npy" && graph.inputs.size() != 1)
-    return error(ErrorCode::invalid_argument, "{}: a .npy file is for networks with one input; this one has {}", path,
+    return error(ErrorCode::invalid_argument, "{}: a .npy file needs a network with one input; this one has {}", path,
                  graph.inputs.size());
   const ArrayNames names = array_names(graph, graph.inputs);
   Sets out;
@@ -102,7 +102,7 @@ Result<void> check_finite(const ir::Graph& graph, const Sets& sets) {
       for (size_t at = 0; at + sizeof(float) <= sets[k][i].size(); at += sizeof(float)) {
         if (!std::isfinite(load_le<float>(sets[k][i].data() + at)))
           return error(ErrorCode::invalid_argument,
-                       "inference {}: element {} of input '{}' ({} {}) is no finite number", k, at / sizeof(float),
+                       "inference {}: element {} of input '{}' ({} {}) is not a finite number", k, at / sizeof(float),
                        input.name, ir::dtype_name(input.dtype), input.shape.to_string());
       }
     }
@@ -132,8 +132,8 @@ void warn_of_flat_inputs(const std::string& place, const ir::Graph& graph, const
     const ir::Tensor& input = graph.tensor(graph.inputs[i]);
     if (!std::ranges::all_of(sets, [&](const std::vector<Bytes>& one) { return is_flat(input, one[i]); })) continue;
     log::warning(
-        "{}: input '{}': every inference has one value all over; the errors measured with it say nothing about "
-        "typical inputs",
+        "{}: input '{}': every inference has one value everywhere; errors measured with it do not hold for typical "
+        "inputs",
         place, input.name);
   }
 }

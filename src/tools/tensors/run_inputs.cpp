@@ -23,7 +23,7 @@ Result<const ir::Tensor*> picture_input(const InputOptions& options, const ir::G
   if (const auto fits = check_image_input(input); !fits.ok())
     return error(fits.error().code, "{} (use --input or --random)", fits.error().message);
   if (!options.float_pixels.empty() && input.dtype != ir::DType::float32)
-    return error(ErrorCode::invalid_argument, "--float-pixels is for inputs of float32; '{}' is {}", input.name,
+    return error(ErrorCode::invalid_argument, "--float-pixels needs a float32 input; '{}' is {}", input.name,
                  ir::dtype_name(input.dtype));
   return &input;
 }

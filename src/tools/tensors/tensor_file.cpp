@@ -107,7 +107,7 @@ Result<NpyFile> split_npy(std::span<const uint8_t> file) {
     return error(ErrorCode::malformed, ".npy file of version {}.{}, which is not known", file[6], file[7]);
   const size_t prefix = file[6] == 1 ? 10 : 12;
   const size_t header_size = file[6] == 1 ? load_le<uint16_t>(file.data() + 8) : load_le<uint32_t>(file.data() + 8);
-  if (header_size > file.size() - prefix) return error(ErrorCode::malformed, ".npy header is cut short");
+  if (header_size > file.size() - prefix) return error(ErrorCode::malformed, ".npy header is truncated");
   return NpyFile{{reinterpret_cast<const char*>(file.data()) + prefix, header_size},
                  file.subspan(prefix + header_size)};
 }
@@ -264,7 +264,7 @@ Result<Bytes> parse_npy(std::span<const uint8_t> file, const ir::Tensor& tensor,
   if (is_fortran)
     return error(ErrorCode::invalid_argument, ".npy file in Fortran order (save it with numpy.ascontiguousarray)");
   const std::optional<ir::Shape> shape = shape_value(npy.header);
-  if (!shape) return error(ErrorCode::malformed, ".npy header without 'shape', or with one that no array has");
+  if (!shape) return error(ErrorCode::malformed, ".npy header without 'shape', or with an invalid one");
   if (!std::ranges::equal(without_leading_ones(*shape), without_leading_ones(tensor.shape)))
     return error(ErrorCode::invalid_argument, "the file's array is {}, the {} '{}' is {}", shape->to_string(), what,
                  tensor.name, tensor.shape.to_string());
@@ -322,7 +322,7 @@ Result<void> warn_of_other_arrays(const std::string& path, const ir::Graph& grap
   for (const ZipMember& member : *members)
     if (std::ranges::find(taken, &member) == taken.end()) others.push_back(member);
   if (others.empty()) return {};
-  log::warning("{}: {} of {} arrays are for no input of the network{}", path, others.size(), members->size(),
+  log::warning("{}: {} of {} arrays match no input of the network{}", path, others.size(), members->size(),
                first_names(others));
   return {};
 }

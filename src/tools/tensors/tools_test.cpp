@@ -279,7 +279,7 @@ TEST(Labels, WhereverTheyWereWritten) {
                                       std::string_view("c\0a\0", 4)}) {
     const auto refused = parse_labels(text);
     ASSERT_FALSE(refused.ok());
-    EXPECT_EQ(refused.error().message, "is no text in UTF-8 (a file in UTF-16?)");
+    EXPECT_EQ(refused.error().message, "is not UTF-8 text (a file in UTF-16?)");
   }
   const auto twice = parse_labels("0 cat\n1 dog\n0 cow\n1 pig\n");
   ASSERT_FALSE(twice.ok());

@@ -77,7 +77,7 @@ Result<Bytes> inflated(const ZipMember& member) {
       stbi_zlib_decode_noheader_buffer(reinterpret_cast<char*>(out.data()), static_cast<int>(out.size()),
                                        reinterpret_cast<const char*>(packed.data()), static_cast<int>(packed.size()));
   if (size < 0)
-    return error(ErrorCode::malformed, "'{}' does not unpack to the {} bytes that it says", member.name,
+    return error(ErrorCode::malformed, "'{}' does not unpack to the {} bytes it announces", member.name,
                  member.size_bytes);
   out.resize(static_cast<size_t>(size));
   return out;
@@ -163,14 +163,15 @@ Result<std::vector<ZipMember>> zip_members(std::span<const uint8_t> file) {
 
 Result<Bytes> unpack(const ZipMember& member, uint64_t limit_bytes) {
   if (member.size_bytes > limit_bytes)
-    return error(ErrorCode::malformed, "'{}' says that it holds {} bytes; at most {} are wanted", member.name,
+    return error(ErrorCode::malformed, "'{}' announces {} bytes; at most {} are allowed", member.name,
                  member.size_bytes, limit_bytes);
   Bytes out(member.packed.begin(), member.packed.end());
   if (member.is_deflated) {
     SK_TRY_ASSIGN(out, inflated(member));
   }
   if (out.size() != member.size_bytes)
-    return error(ErrorCode::malformed, "'{}' has {} bytes and says {}", member.name, out.size(), member.size_bytes);
+    return error(ErrorCode::malformed, "'{}' has {} bytes but announces {}", member.name, out.size(),
+                 member.size_bytes);
   if (crc32(out) != member.crc) return error(ErrorCode::malformed, "'{}' is damaged: wrong checksum", member.name);
   return out;
 }

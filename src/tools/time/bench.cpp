@@ -196,7 +196,7 @@ std::string said_of(const runtime::JobTime& job, std::string_view with) {
 void warn_of_untimed_jobs(const Report& report) {
   for (size_t part = 0; part < report.jobs.size(); ++part) {
     if (report.parts[part].on_npu && report.jobs[part].jobs.empty() && report.parts[part].jobs > 0)
-      log::warning("part {} shares several cores, so its jobs are not timed alone: --cores 1 times them", part);
+      log::warning("part {} shares several cores, so its jobs are not timed alone; use --cores 1", part);
   }
 }
 
@@ -207,9 +207,9 @@ void print_jobs(const Options& options, const Report& report) {
       jobs.add({fmt::format("{}", part), job.name, fmt::format("{:.3f}", job.mean_us / 1e3),
                 share(job.mean_us, alone_us(report)), predicted_ms(job, "-"), said_of(job, ": ") + job.operations});
   }
-  if (jobs.empty()) return out("\nno job of an NPU can be timed alone here\n");
+  if (jobs.empty()) return out("\nno NPU job can be timed alone on this device\n");
   const std::string sums = fmt::format(
-      "jobs one by one, submission and wait included, means of {} runs: {} in all; all of a part together: {}; "
+      "jobs one by one, submission and wait included, means of {} runs: {} in total; all of a part together: {}; "
       "predicted{}",
       options.runs, print_ms(alone_us(report) / 1e3), print_ms(together_us(report) / 1e3),
       at_clock(report.predicted_clock));
@@ -263,7 +263,7 @@ void print_text(const Options& options, const Report& report) {
   out("{} on {}\n", printable(options.model), report.device);
   if (report.simulated)
     out("{}\n",
-        wrapped(fmt::format("simulated: these are the simulator's times, not a chip's; `skillet plan` predicts those{}",
+        wrapped(fmt::format("simulated: these are the simulator's times; `skillet plan` predicts those of the chip{}",
                             at_clock(report.predicted_clock)),
                 2));
   out("{} on the NPU\n\n", compile::print(report.use.model));
@@ -286,14 +286,14 @@ void print_text(const Options& options, const Report& report) {
       ops.add({fmt::format("{}", i), report.ops[i].kind, report.ops[i].output,
                report.part_of[i] < 0 ? "-" : fmt::format("{}", report.part_of[i]), where_of(report, i),
                print_ms(report.ops[i].mean_ms), share(report.ops[i].mean_ms, report.cpu_ms.mean)});
-    out("\noperations as the model has them; what a part runs may be others\n{}", ops.print());
+    out("\noperations of the model; a part may run other ones\n{}", ops.print());
   }
   if (options.per_op) print_jobs(options, report);
   out("\nprepared in {}; peak memory {}; warm-up {} runs\n", print_ms(report.prepare_ms),
       print_bytes(static_cast<uint64_t>(report.peak_kib) * 1024), options.warm_up);
   for (const Clock& one : report.clocks)
     out("clock of {}: {:.0f} MHz{}\n", one.name, one.mhz, one.governor.empty() ? "" : ", governor " + one.governor);
-  if (report.clocks.empty()) out("clocks: this machine does not say\n");
+  if (report.clocks.empty()) out("clocks: this machine does not report them\n");
 }
 
 void print_csv(const Report& report) {
@@ -348,7 +348,7 @@ void print_json(const Options& options, const Report& report) {
 Result<void> bench(Options& options, Outcome& outcome) {
   options.device = runtime::device_meant(options.device);
   if (options.row && options.without_cpu)
-    return error(ErrorCode::invalid_argument, "--row is of the CPU kernels: not with --without-cpu");
+    return error(ErrorCode::invalid_argument, "--row needs the CPU kernels: not with --without-cpu");
   std::optional<runtime::CompiledModel> compiled;
   SK_TRY_ASSIGN(ir::Graph graph, import_model(options.model, options.import_as, &compiled));
   SK_TRY_ASSIGN(const std::vector<Bytes> inputs, random_inputs(1, graph));
@@ -402,18 +402,20 @@ void add_bench(CommandLine& app, Outcome& outcome) {
   verb.option("MODEL", options->model, kModelHelp).required();
   add_import(verb, options->import_as);
   verb.option("--device", options->device, kDeviceHelp).shows_default().variable(kDeviceVariable);
-  verb.option("--runs", options->runs, "how many are timed").shows_default().check(whole_number(1, kMostRuns));
-  verb.option("--warm-up", options->warm_up, "how many run before").shows_default().check(whole_number(0, kMostRuns));
+  verb.option("--runs", options->runs, "number of timed runs").shows_default().check(whole_number(1, kMostRuns));
+  verb.option("--warm-up", options->warm_up, "number of runs before them")
+      .shows_default()
+      .check(whole_number(0, kMostRuns));
   add_running_session(verb, options->session);
-  verb.flag("--without-cpu", options->without_cpu, "do not run on the CPU kernels too");
+  verb.flag("--without-cpu", options->without_cpu, "do not also run on the CPU kernels");
   verb.flag(
       "--per-op", options->per_op,
-      "each job of the NPU alone, too, beside its predicted time; with --csv that table, as benchmark_model has it");
+      "also time each NPU job alone, next to its predicted time; with --csv that table, in benchmark_model's format");
   const Option csv = verb.flag("--csv", options->csv, "the times as comma-separated values");
   const Option row = verb.flag("--row", options->row,
                                "the CPU kernels' time as a row of published times, for ./x calibrate --cpu-rows");
   row.excludes(csv);
-  verb.flag("--verbose", options->verbose, "the operations after the passes are counted too");
+  verb.flag("--verbose", options->verbose, "also count the operations after the passes");
   verb.flag("--json", options->json, "machine-readable output").excludes(csv).excludes(row);
   verb.runs([options, &outcome] {
     const OrderlyEnd end;

@@ -105,7 +105,7 @@ void print(const std::string& model, const std::vector<ChipPlan>& plans) {
     else if (!faster.empty())
       notes += wrapped(fmt::format("{}: {}", plan.chip, faster), 2) + "\n";
     if (t.cores != 0)
-      cores += fmt::format("{}{}; `skillet run` takes several where that is predicted to pay (--cores)\n", plan.chip,
+      cores += fmt::format("{}{}; `skillet run` uses several cores if predicted to be faster (--cores)\n", plan.chip,
                            on_cores(t.cores));
   }
   out("{}: simulated times, nothing was measured (docs/timing.md)\n\n{}", printable(model), table.print());

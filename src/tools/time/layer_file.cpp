@@ -39,7 +39,7 @@ class Parser {
       }
       fields_ = split(line, ',');
       if (fields_.size() != columns_.size())
-        return wrong("{} fields, the header has {}", fields_.size(), columns_.size());
+        return wrong("{} fields, but the header has {}", fields_.size(), columns_.size());
       SK_TRY_ASSIGN(sim::Layer layer, read_layer());
       layers.push_back(std::move(layer));
     }
@@ -78,7 +78,7 @@ class Parser {
   Result<int64_t> number(std::string_view name, std::string_view text, int64_t most) const {
     const auto value = parse_number<int64_t>(text);
     if (!value || *value < 0 || *value > most)
-      return wrong("column {}: '{}' is no whole number from 0 to {}", name, text, most);
+      return wrong("column {}: '{}' is not a whole number from 0 to {}", name, text, most);
     return *value;
   }
   // An empty field is 0.

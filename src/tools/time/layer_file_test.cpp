@@ -64,7 +64,7 @@ TEST(LayerFile, BadFiles) {
   EXPECT_EQ(message("id,op\n"), "line 1: column in_h is missing");
   EXPECT_EQ(message(std::string(kNetwork)).substr(0, 7), "line 2:");
   EXPECT_EQ(message("id," + std::string(kNetwork)), "line 1: column id occurs twice");
-  EXPECT_EQ(row("1,c,conv"), "line 2: 3 fields, the header has 18");
+  EXPECT_EQ(row("1,c,conv"), "line 2: 3 fields, but the header has 18");
   const std::string_view good = "1,c,conv,,8,8,3,4,4,16,3,3,2,2,1,1,relu6,432";
   EXPECT_EQ(row(good), "");
   struct Case {

@@ -33,9 +33,8 @@ void add_json(nlohmann::json& out, const NpuUse& use) {
 
 Result<void> check_npu_use(const std::string& device, const NpuUse& use) {
   if (device == "auto" || use.fallback_ops == 0) return {};
-  return error(ErrorCode::device,
-               "--device {}: {} of {} operations of the NPU were computed by the CPU after a failure: {}", device,
-               use.fallback_ops, use.npu_ops + use.fallback_ops, use.why);
+  return error(ErrorCode::device, "--device {}: the CPU computed {} of {} operations of the NPU after a failure: {}",
+               device, use.fallback_ops, use.npu_ops + use.fallback_ops, use.why);
 }
 
 }  // namespace skillet::tools

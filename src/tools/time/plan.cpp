@@ -159,7 +159,7 @@ Result<Known> known_of(Options& options) {
   if (!options.device.empty()) {
     SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));
     if (target.driver == nullptr)
-      return error(ErrorCode::invalid_argument, "--device {}: it is no NPU; name one", options.device);
+      return error(ErrorCode::invalid_argument, "--device {}: it is not an NPU; name one", options.device);
     options.chips = {target.chip.name};
     known.trust = target.trust;
     known.measured = runtime::measured_parameters(target.chip, target.trust.get());
@@ -221,9 +221,9 @@ Result<void> check_for_capture(const Options& options) {
                       {"--min-macs-per-byte", is_given(flags.min_macs_per_byte, "SKILLET_MIN_MACS_PER_BYTE")}};
   for (const Row& row : rows)
     if (row.is_there)
-      return error(ErrorCode::invalid_argument, "{}: it is for a model; {} is a capture", row.name, options.model);
+      return error(ErrorCode::invalid_argument, "{}: only for a model; {} is a capture", row.name, options.model);
   if (options.chips.size() > 1)
-    return error(ErrorCode::invalid_argument, "--chip: the jobs of a capture are of one chip");
+    return error(ErrorCode::invalid_argument, "--chip: the jobs of a capture are for one chip");
   return {};
 }
 
@@ -354,7 +354,7 @@ void print_errors(const std::vector<LayersTime>& times) {
     const std::string one = fmt::format("{}{}, +-{:.0f} %", time.chip, at_clock(time.clock), time.error * 100);
     if (text.find(one) == std::string::npos) text += fmt::format("{}{}", text.empty() ? "" : "; ", one);
     if (time.left_out > 0)
-      complain(fmt::format("{} on {}: {} layers are left to the CPU and not in the time", time.name, time.chip,
+      complain(fmt::format("{} on {}: {} layers run on the CPU and are not in the time", time.name, time.chip,
                            time.left_out));
   }
   complain(fmt::format("simulated: {}", text));
@@ -364,12 +364,12 @@ Result<void> plan_layers(const Options& options, Outcome& outcome) {
   SK_TRY_ASSIGN(const sim::Jobs jobs, jobs_of(options));
   if (options.chips.empty()) return error(ErrorCode::invalid_argument, "--layers needs --chip");
   if (is_given(options.session.tuning_file, "SKILLET_TUNING_FILE"))
-    return error(ErrorCode::invalid_argument, "--tuning-file: it is for a model, not for --layers");
+    return error(ErrorCode::invalid_argument, "--tuning-file: only for a model, not for --layers");
   std::vector<LayerFile> files;
   for (const std::string& path : options.layers) {
     SK_TRY_ASSIGN(LayerFile file, read_layers(path));
     if (!file.unknown.empty())
-      complain(fmt::format("{}: of '{}' nothing is known but bytes: taken as copies", file.name,
+      complain(fmt::format("{}: only the bytes of '{}' are known: counted as copies", file.name,
                            fmt::join(file.unknown, "', '")));
     files.push_back(std::move(file));
   }
@@ -377,7 +377,7 @@ Result<void> plan_layers(const Options& options, Outcome& outcome) {
   for (const std::string& chip : options.chips) {
     for (const LayerFile& file : files) {
       if (jobs == sim::Jobs::open && file.fusion == sim::Fusion::alone)
-        return error(ErrorCode::unsupported, "{}: a table of layers is of a vendor's program", file.name);
+        return error(ErrorCode::unsupported, "{}: a table of layers describes a vendor's program", file.name);
       auto time = time_layers(file, chip, jobs, options);
       if (!time.ok()) return std::move(time).error().with_context(file.name);
       times.push_back(std::move(time).value());
@@ -420,11 +420,11 @@ Result<void> plan(Options& options, bool parameters, Outcome& outcome) {
   if (options.model.empty() && options.layers.empty())
     return error(ErrorCode::invalid_argument, "one of MODEL and --layers is needed");
   if (!options.model.empty() && !options.layers.empty())
-    return error(ErrorCode::invalid_argument, "{}: --layers is in place of MODEL, not with it", options.model);
+    return error(ErrorCode::invalid_argument, "{}: use either MODEL or --layers, not both", options.model);
   const auto is_compiled = runtime::is_compiled_model(options.model);
   const bool is_network = is_model(options.model) || (is_compiled.ok() && *is_compiled);
   if (!options.device.empty() && !is_network)
-    return error(ErrorCode::invalid_argument, "--device {}: it is for a model", options.device);
+    return error(ErrorCode::invalid_argument, "--device {}: only for a model", options.device);
   if (!options.layers.empty()) return plan_layers(options, outcome);
   if (options.program != "open") return error(ErrorCode::invalid_argument, "--program is for --layers");
   SK_TRY_ASSIGN(const npu::Tuning tuning, tuning_of(options, "proven"));
@@ -436,25 +436,25 @@ Result<void> plan(Options& options, bool parameters, Outcome& outcome) {
 void add_plan(CommandLine& app, Outcome& outcome) {
   auto options = std::make_shared<Options>();
   auto parameters = std::make_shared<bool>(false);
-  const Verb verb = app.verb("plan",
-                             "Say what a model would take on each chip: time with its error, memory traffic, "
-                             "memory. Simulated, runs nothing.\n"
-                             "Example: skillet plan models/digits.tflite");
+  const Verb verb = app.verb(
+      "plan",
+      "Predict what a model takes on each chip: time with its error, memory traffic, memory. Simulated, runs nothing.\n"
+      "Example: skillet plan models/digits.tflite");
   verb.option("MODEL", options->model, "a .tflite or .onnx file, or a capture");
   add_import(verb, options->import_as);
   const auto chip =
       verb.option("--chip", options->chips, "a chip (may be given again); default: all that are timed").one_at_a_time();
   verb.option("--device", options->device,
-              "an NPU in place of --chip: what `skillet prove --apply` measured on it counts (docs/prove.md)")
+              "an NPU instead of --chip: uses what `skillet prove --apply` measured on it (docs/prove.md)")
       .excludes(chip);
   verb.option("--tuning", options->tuning,
-              "recorded, proven or tuned; default: proven of a model, recorded of --layers");
+              "recorded, proven or tuned; default: proven for a model, recorded for --layers");
   add_tuning_file(verb, options->session);
   add_unproven(verb, options->session);
   add_per_channel(verb, options->session);
   add_partition(verb, options->session);
   verb.option("--layers", options->layers, "CSV lists of layers instead of a model: networks, or tables of layers");
-  verb.option("--program", options->program, "of --layers: whose program, open or vendor").shows_default();
+  verb.option("--program", options->program, "with --layers: whose program, open or vendor").shows_default();
   verb.option("--set", options->sets, "NAME=NUMBER, another value of a timing parameter (may be given again)")
       .one_at_a_time();
   verb.flag("--parameters", *parameters, "print the timing parameters of all chips, as JSON");

@@ -308,7 +308,7 @@ std::string print_measured(const std::string& device, std::span<const sim::Param
   std::string text;
   for (const sim::ParameterValue& one : values)
     text += fmt::format("{}{} = {:.4g}", text.empty() ? "" : ", ", one.name, one.value);
-  return wrapped(fmt::format("with what was measured on {}: {}", device, text), 2) + "\n";
+  return wrapped(fmt::format("with values measured on {}: {}", device, text), 2) + "\n";
 }
 
 }  // namespace skillet::tools

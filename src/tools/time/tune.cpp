@@ -96,7 +96,7 @@ Result<Found> by_model(const ir::Graph& graph, const runtime::Target& target, co
       runtime::timing_costs(target.chip, runtime::measured_parameters(target.chip, target.trust.get()));
   if (program_costs.ok() && options.objective == "device") *program_costs = device_time_of(std::move(*program_costs));
   if (!program_costs.ok() && target.simulated)
-    return error(ErrorCode::unsupported, "{}: nothing can be predicted, and a simulated device cannot be measured: {}",
+    return error(ErrorCode::unsupported, "{}: no time can be predicted, and a simulated device cannot be measured: {}",
                  target.name, program_costs.error().message);
   out.npu_ops = compile::model_use(compiled).npu_ops;
   for (const compile::Part& part : compiled.parts) {
@@ -162,8 +162,8 @@ Result<std::vector<Candidate>> candidates(const Found& model, const ir::Graph& g
   for (auto& [what, file] : sets) {
     SK_TRY_ASSIGN(Candidate one, candidate_of(what, std::move(file), graph, target, inputs, options));
     if (!out.empty() && one.outputs != out[0].outputs) {
-      complain(
-          fmt::format("{}: other results than with no choices: left out, please report it (skillet bug)", one.what));
+      complain(fmt::format("{}: results differ from those without choices: skipped, please report it (skillet bug)",
+                           one.what));
       continue;
     }
     out.push_back(std::move(one));
@@ -191,7 +191,7 @@ std::string machine_state() {
   for (const Clock& one : read_clocks())
     out.push_back(fmt::format("{} {:.0f} MHz {}", one.name, one.mhz, one.governor));
   for (const Temperature& one : read_temperatures()) out.push_back(fmt::format("{} {:.1f} C", one.name, one.celsius));
-  return out.empty() ? "clocks and temperatures are not known" : fmt::format("{}", fmt::join(out, ", "));
+  return out.empty() ? "clocks and temperatures are unknown" : fmt::format("{}", fmt::join(out, ", "));
 }
 
 Result<TuningFile> by_measuring(const Found& model, const ir::Graph& graph, const runtime::Target& target,
@@ -226,7 +226,7 @@ Result<void> tune(const Options& options, Outcome& outcome) {
     return error(ErrorCode::invalid_argument, "--device {}: the CPU has nothing to tune; name an NPU", options.device);
   if (!target.simulated && options.objective == "device")
     return error(ErrorCode::invalid_argument,
-                 "--objective device: {} is measured, and that is wall time; tune its simulated chip", options.device);
+                 "--objective device: on {} wall time is measured; tune its simulated chip instead", options.device);
   if (!options.output.empty()) SK_TRY(check_place(options.output));
   outcome.begin();
   SK_TRY_ASSIGN(Found found, by_model(graph, target, options));
@@ -267,13 +267,15 @@ void add_tune(CommandLine& app, Outcome& outcome) {
   verb.option("--device", options->device, kDeviceHelp).required().variable(kDeviceVariable);
   verb.option("-o,--output", options->output, "tuning file to write; default: it is printed").check(not_empty());
   verb.option("--objective", options->objective,
-              "what is to be least: wall time on the mainline kernel, or time of the device alone (simulated ones)")
+              "what to minimize: wall time on the mainline kernel, or time of the device alone (simulated ones)")
       .shows_default()
       .check(one_of(kObjectives));
-  verb.option("--runs", options->runs, "of each set of choices, where runs are measured")
+  verb.option("--runs", options->runs, "runs for each set of choices, if runs are measured")
       .shows_default()
       .check(whole_number(1, 100'000));
-  verb.option("--warm-up", options->warm_up, "runs before that").shows_default().check(whole_number(0, 100'000));
+  verb.option("--warm-up", options->warm_up, "warm-up runs before that")
+      .shows_default()
+      .check(whole_number(0, 100'000));
   add_unproven(verb, options->session);
   add_per_channel(verb, options->session);
   add_partition(verb, options->session);
