@@ -52,7 +52,7 @@ class Trial {
 }  // namespace
 
 Result<Bytes> of_all_bytes(const ir::Graph& graph, std::span<const ir::Op> ops, ir::TensorId from, ir::TensorId to) {
-  const auto channels = static_cast<size_t>(graph.tensor(from).shape.back(0));
+  const auto channels = static_cast<size_t>(graph.tensor(to).shape.back(0));
   Trial trial(graph, ops, {1, 1, kBytes, static_cast<int32_t>(channels)});
   return trial.run({from}, to, [&](size_t, size_t i) { return static_cast<uint8_t>(i / channels); });
 }

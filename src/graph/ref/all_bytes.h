@@ -10,7 +10,8 @@
 namespace skillet::ref {
 
 // `ops` lead from `from` to `to`, tensors of `graph` whose last dimension is channels; their other operands are
-// constants. Result [byte][channel]. Error: an op has no kernel, or does not treat each element on its own.
+// constants. Of one channel that becomes several, each has the byte. Result [byte][channel]. Error: an op has no
+// kernel, or is none of each element alone.
 Result<Bytes> of_all_bytes(const ir::Graph& graph, std::span<const ir::Op> ops, ir::TensorId from, ir::TensorId to);
 // For ops whose constants are single numbers. Result [byte].
 Result<Bytes> of_each_byte(const ir::Graph& graph, std::span<const ir::Op> ops, ir::TensorId from, ir::TensorId to);

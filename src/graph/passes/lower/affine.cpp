@@ -100,6 +100,12 @@ bool is_within_a_step(const Bytes& wanted, const Factors& factors, const ir::Ten
 
 bool is_image(const ir::Shape& shape) { return shape.rank() == 4; }
 
+// Of each pixel the one channel becomes several, by a constant with a value for each.
+bool widens(const ir::Shape& from, const ir::Shape& to) {
+  return from.rank() >= 1 && from.rank() == to.rank() && from.back(0) == 1 && to.back(0) > 1 &&
+         std::equal(from.dims.begin(), from.dims.end() - 1, to.dims.begin());
+}
+
 ir::TensorId as_image_of(Rewriter& rewriter, ir::TensorId id) {
   ir::Tensor image = rewriter.tensor(id);
   if (is_image(image.shape)) return id;
@@ -117,8 +123,9 @@ ir::TensorId affine_input(const Rewriter& rewriter, const ir::Op& op) {
   if (!has_constant(op.kind) || op.inputs.size() != 2 || op.inputs[1] == ir::kNoTensor) return ir::kNoTensor;
   const size_t input = rewriter.tensor(op.inputs[0]).is_constant() ? 1 : 0;
   const ir::Tensor &from = rewriter.tensor(op.inputs[input]), &other = rewriter.tensor(op.inputs[1 - input]);
+  const ir::Shape& to = rewriter.tensor(op.outputs[0]).shape;
   if (from.shape.rank() < 1 || from.shape.back(0) < 1 || other.dtype != from.dtype ||
-      by_channel(other, from.shape.back(0)).empty())
+      by_channel(other, widens(from.shape, to) ? to.back(0) : from.shape.back(0)).empty())
     return ir::kNoTensor;
   return op.inputs[input];
 }
@@ -126,9 +133,10 @@ ir::TensorId affine_input(const Rewriter& rewriter, const ir::Op& op) {
 std::vector<ir::Op> affine_within_a_step(Rewriter& rewriter, const std::vector<ir::Op>& ops) {
   const ir::TensorId from_id = affine_input(rewriter, ops.front()), to_id = ops.back().outputs[0];
   const ir::Tensor from = rewriter.tensor(from_id), to = rewriter.tensor(to_id);
-  const int64_t channels = from.shape.rank() < 1 ? 0 : from.shape.back(0);
-  if (!is_computed_byte(from) || !is_computed_byte(to) || from.dtype != to.dtype || from.shape != to.shape ||
-      from.shape.elems() < 1 || from.shape.rank() > 4 || channels * channels > kDenseBytesMax)
+  const int64_t channels = to.shape.rank() < 1 ? 0 : to.shape.back(0);
+  if (!is_computed_byte(from) || !is_computed_byte(to) || from.dtype != to.dtype ||
+      (from.shape != to.shape && !widens(from.shape, to.shape)) || from.shape.elems() < 1 || from.shape.rank() > 4 ||
+      channels * channels > kDenseBytesMax)
     return {};
   const auto wanted = ref::of_all_bytes(rewriter.graph(), ops, from_id, to_id);
   if (!wanted.ok()) return {};
@@ -153,6 +161,10 @@ std::vector<ir::Op> affine_within_a_step(Rewriter& rewriter, const std::vector<i
     return by;
   }
   return {};
+}
+
+std::string_view affine_name(const std::vector<ir::Op>& made) {
+  return ir::op_name(*std::ranges::find_if(made, [](const ir::Op& op) { return op.kind != OpKind::reshape; }));
 }
 
 }  // namespace skillet::passes

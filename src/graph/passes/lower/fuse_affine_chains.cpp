@@ -39,7 +39,7 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
       rewriter.drop();
       continue;
     }
-    std::string text = names_of(ops) + " become DEPTHWISE_CONV_2D 1x1";
+    std::string text = fmt::format("{} become {} 1x1", names_of(ops), affine_name(by));
     if (rewriter.replace({.ops = chain, .kept = id, .by = std::move(by), .text = std::move(text), .off = 1})) return;
   }
 }

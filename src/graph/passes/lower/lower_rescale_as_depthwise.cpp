@@ -81,11 +81,8 @@ bool rewrite_closely(Rewriter& rewriter, ir::OpId id) {
     rewriter.drop();
     return false;
   }
-  return rewriter.replace({.ops = {id},
-                           .kept = id,
-                           .by = std::move(by),
-                           .text = fmt::format("{} becomes DEPTHWISE_CONV_2D 1x1", ir::op_name(old)),
-                           .off = 1});
+  std::string text = fmt::format("{} becomes {} 1x1", ir::op_name(old), affine_name(by));
+  return rewriter.replace({.ops = {id}, .kept = id, .by = std::move(by), .text = std::move(text), .off = 1});
 }
 
 bool rewrite(Rewriter& rewriter, ir::OpId id) {

@@ -76,10 +76,12 @@ std::optional<ir::Op> pointwise(Rewriter& rewriter, ir::TensorId from_id, ir::Te
   const auto channels = static_cast<int32_t>(factors.weights.size());
   ir::ConvAttrs attrs{.padding = ir::Padding::valid};
   attrs.activation = factors.activation;
-  ir::Op op{.kind = ir::OpKind::depthwise_conv_2d, .attrs = attrs};
+  const bool widens = from.shape.back(0) != channels;
+  ir::Op op{.kind = widens ? ir::OpKind::conv_2d : ir::OpKind::depthwise_conv_2d, .attrs = attrs};
   op.inputs = {from_id,
-               rewriter.add_constant(to.name + "/factors", from.dtype, {1, 1, 1, channels}, std::move(bytes),
-                                     {{factors.scale}, {factors.weight_zero}, 0}),
+               rewriter.add_constant(to.name + "/factors", from.dtype,
+                                     widens ? ir::Shape{channels, 1, 1, 1} : ir::Shape{1, 1, 1, channels},
+                                     std::move(bytes), {{factors.scale}, {factors.weight_zero}, 0}),
                ir::kNoTensor};
   if (!factors.biases.empty())
     op.inputs[2] = rewriter.add_constant(to.name + "/offsets", ir::DType::int32, {channels}, std::move(biases),

@@ -30,7 +30,8 @@ std::vector<int32_t> by_channel(const ir::Tensor& tensor, int32_t channels);
 // write the filter out: 4 MB.
 bool is_pointwise(const ir::Tensor& from, const ir::Tensor& to);
 
-// Nothing if a weight does not fit a byte. The function moves `weight_zero` if the weights need it.
+// Of one channel an ordinary convolution makes them all. Nothing: a weight fits no byte. `weight_zero` moves where the
+// weights need it.
 std::optional<ir::Op> pointwise(Rewriter& rewriter, ir::TensorId from, ir::TensorId to, Factors factors);
 
 int32_t lowest_of(ir::DType dtype);         // byte

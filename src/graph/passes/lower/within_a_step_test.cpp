@@ -353,7 +353,31 @@ TEST(WithinAStep, EdgesAreRepeated) {
   }
 }
 
-// A large image with mirrored edges, for a chip that cannot join pixels.
+// As layer normalisation has it: a value for each pixel, times a constant for each channel.
+TEST(WithinAStep, ConstantsByChannelOfOneChannel) {
+  for (const char* kind : {"MUL", "ADD", "SUB"}) {
+    for (const char* shape : {"1x16x48", "16x48", "1x1x768"}) {
+      const auto graph =
+          ir::parse(fmt::format("graph \"g\"\ntensor 0 \"in\" int8 1x16x48x1 scale=0.02 zero=-5\n"
+                                "tensor 1 \"w\" int8 1x1x1x1 scale=1 zero=0 const=[1]\n"
+                                "tensor 2 \"image\" int8 1x16x48x1 scale=0.02 zero=-5\n"
+                                "tensor 3 \"same\" int8 {0}x1 scale=0.02 zero=-5\n"
+                                "tensor 4 \"c\" int8 {1} scale=0.0078 zero=-128 const=[127 -128 13]\n"
+                                "tensor 5 \"out\" int8 {0}x3 scale=0.041 zero=9\ninputs 0\noutputs 5\n"
+                                "op 0 CONV_2D in=[0 1] out=[2]\nop 1 RESHAPE in=[2] out=[3]\n"
+                                "op 2 {2} in=[3 4] out=[5] activation=relu\n",
+                                shape, std::string_view(shape) == "1x16x48" ? "1x1x1x3" : "3", kind));
+      ASSERT_TRUE(graph.ok()) << graph.error().message;
+      const Made close = rewritten(*graph, npu::PerChannel::exact), same = rewritten(*graph, npu::PerChannel::strict);
+      const auto is_conv = [](const ir::Op& op) { return op.kind == ir::OpKind::conv_2d; };
+      EXPECT_EQ(std::ranges::count_if(close.graph.ops, is_conv), 2) << kind << " " << shape;
+      EXPECT_EQ(std::ranges::count_if(same.graph.ops, is_conv), 1) << kind << " " << shape;
+      EXPECT_LE(largest_difference(*graph, close.graph, true), 1) << kind << " " << shape;
+    }
+  }
+}
+
+// A large image whose edges are mirrored, where pixels cannot be joined.
 TEST(WithinAStep, MirroredAlongAxes) {
   auto graph = ir::parse(
       "graph \"g\"\ntensor 0 \"in\" int8 1x96x80x3 scale=0.02 zero=5\n"
