@@ -88,6 +88,7 @@ void remove_strides(Rewriter& rewriter, ir::OpId id);                      // st
 void lower_conv1d(Rewriter& rewriter, ir::OpId id);                        // strides of rows, long filters
 void lower_uneven_stride(Rewriter& rewriter, ir::OpId id);                 // strides of 2x1
 void expand_dilation(Rewriter& rewriter, ir::OpId id);                     // larger filters with zeros
+void lower_dilation_as_phases(Rewriter& rewriter, ir::OpId id);            // pixels side by side, no zeros
 void lower_depthwise_as_conv(Rewriter& rewriter, ir::OpId id);             // several filters a channel
 void lower_sequence_mean(Rewriter& rewriter, ir::OpId id);                 // MEAN, SUM of sequences
 void lower_average_as_depthwise(Rewriter& rewriter, ir::OpId id);          // AVERAGE_POOL_2D, MEAN, SUM

@@ -33,6 +33,7 @@ constexpr Pass kPasses[] = {
     {"lower_uneven_stride", lower_uneven_stride},
     {"expand_dilation", expand_dilation},
     {"lower_depthwise_as_conv", lower_depthwise_as_conv},
+    {"lower_dilation_as_phases", lower_dilation_as_phases},
     {"lower_sequence_mean", lower_sequence_mean},
     {"lower_average_as_depthwise", lower_average_as_depthwise},
     {"lower_average_as_pointwise", lower_average_as_pointwise},

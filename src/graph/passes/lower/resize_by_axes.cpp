@@ -5,13 +5,13 @@
 #include <optional>
 #include <utility>
 
+#include "graph/passes/lower/by_axes.h"
 #include "graph/passes/lower/resize.h"
 #include "graph/ref/resize.h"
 
 namespace skillet::passes {
 namespace {
 
-constexpr int64_t kMacsMax = 1 << 27;  // per axis: above this, transposes take longer than the CPU
 constexpr int32_t kPartsMax = 127;
 constexpr double kOffMax = 0.35;  // largest error of weights in steps, both axes together
 
@@ -40,66 +40,15 @@ Taps in_parts(std::vector<ref::BilinearTap> taps) {
   return out;
 }
 
-class ByAxes {
- public:
-  ByAxes(Rewriter& rewriter, const ir::Op& op) : rewriter_(rewriter), op_(op), to_(rewriter.tensor(op.outputs[0])) {}
-
-  // Empty: weights would be too inexact, or there are too many.
-  std::vector<ir::Op> run(const Taps& of_rows, const Taps& of_columns) {
-    const ir::Shape from = rewriter_.tensor(op_.inputs[0]).shape;
-    const int64_t elems = from.elems();
-    if (of_rows.off + of_columns.off > kOffMax || elems > kMacsMax / std::max(1, to_.shape[1]) ||
-        elems / from[1] * to_.shape[1] > kMacsMax / std::max(1, to_.shape[2]))
-      return {};
-    const ir::TensorId rows = resized(turned(op_.inputs[0]), of_rows);
-    const ir::TensorId columns = resized(turned(rows), of_columns);
-    turn(columns, op_.outputs[0]);
-    return std::move(ops_);
+AxisParts axis_of(const Taps& of) {
+  AxisParts out{.places = {}, .whole = of.parts};
+  for (const ref::BilinearTap& tap : of.taps) {
+    // At an edge both are one pixel: the sum is right.
+    const auto high = static_cast<int32_t>(std::lround(tap.from_low * of.parts));
+    out.places.push_back({{static_cast<int32_t>(tap.low), of.parts - high}, {static_cast<int32_t>(tap.high), high}});
   }
-
- private:
-  void turn(ir::TensorId from, ir::TensorId to) {
-    ir::Op op{.kind = ir::OpKind::transpose};
-    op.inputs = {from, rewriter_.add_ints(rewriter_.tensor(to).name + "/order", {0, 2, 3, 1})};
-    op.outputs = {to};
-    ops_.push_back(std::move(op));
-  }
-  ir::TensorId turned(ir::TensorId from) {
-    const ir::Shape shape = rewriter_.tensor(from).shape;
-    const ir::TensorId to =
-        rewriter_.add_like(to_, ops_.empty() ? "/rows" : "/columns", {1, shape[2], shape[3], shape[1]});
-    turn(from, to);
-    return to;
-  }
-  ir::TensorId resized(ir::TensorId from, const Taps& of) {
-    const ir::Tensor image = rewriter_.tensor(from);
-    const auto inputs = static_cast<size_t>(image.shape[3]);
-    const auto size = static_cast<int32_t>(of.taps.size());
-    Bytes weights(of.taps.size() * inputs, 0);
-    for (size_t i = 0; i < of.taps.size(); ++i) {
-      // At an edge both taps are the same pixel: the sum is right.
-      const auto high = static_cast<int32_t>(std::lround(of.taps[i].from_low * of.parts));
-      weights[i * inputs + of.taps[i].low] += static_cast<uint8_t>(of.parts - high);
-      weights[i * inputs + of.taps[i].high] += static_cast<uint8_t>(high);
-    }
-    const ir::TensorId to = rewriter_.add_like(to_, ops_.size() == 1 ? "/by_rows" : "/by_columns",
-                                               {1, image.shape[1], image.shape[2], size});
-    const std::string name = rewriter_.tensor(to).name + "/parts";
-    ir::Op op{.kind = ir::OpKind::conv_2d, .attrs = ir::ConvAttrs{.padding = ir::Padding::valid}};
-    op.inputs = {from,
-                 rewriter_.add_constant(name, image.dtype, {size, 1, 1, image.shape[3]}, std::move(weights),
-                                        {{1.0F / static_cast<float>(of.parts)}, {0}, 0}),
-                 ir::kNoTensor};
-    op.outputs = {to};
-    ops_.push_back(std::move(op));
-    return to;
-  }
-
-  Rewriter& rewriter_;
-  const ir::Op op_;
-  const ir::Tensor to_;
-  std::vector<ir::Op> ops_;
-};
+  return out;
+}
 
 using TwoTaps = std::optional<std::array<Taps, 2>>;
 
@@ -162,7 +111,10 @@ void resize_by_axes(Rewriter& rewriter, ir::OpId id) {
     return;
   const auto taps = mirrors ? mirrored_taps(rewriter, old) : bilinear_taps(rewriter, old);
   if (!taps) return;
-  std::vector<ir::Op> ops = ByAxes(rewriter, old).run((*taps)[0], (*taps)[1]);
+  const Taps &rows = (*taps)[0], &columns = (*taps)[1];
+  std::vector<ir::Op> ops;
+  if (rows.off + columns.off <= kOffMax)
+    ops = by_axes(rewriter, old.inputs[0], old.outputs[0], axis_of(rows), axis_of(columns));
   if (ops.empty()) return rewriter.drop();
   rewriter.replace({.ops = {id},
                     .kept = id,

@@ -35,6 +35,7 @@ inline const Digest kDigests[] = {
     {"lower_uneven_stride", 0, 0xcbf29ce484222325},
     {"expand_dilation", 194, 0x1ea11346d7381e5a},
     {"lower_depthwise_as_conv", 34, 0x668ed17641326f70},
+    {"lower_dilation_as_phases", 141, 0x50dbeee2c6ae79e9},
     {"lower_sequence_mean", 0, 0xcbf29ce484222325},
     {"lower_average_as_depthwise", 114, 0x58b2e9ec4204dea7},
     {"lower_average_as_pointwise", 49, 0xcfb36be631164ebd},

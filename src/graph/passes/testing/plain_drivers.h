@@ -166,7 +166,10 @@ inline const PlainDriver& driver_for(const Pass& pass) {
   if (pass.name == "copy_constants") return kComputed;
   if (pass.name == "lower_slice_as_box") return kSlicing;
   if (pass.name == "repeat_operands") return kOneShape;
-  return pass.name == "lower_average_as_pointwise" || pass.name == "lower_concat_axis" ? kMoving : kPlain;
+  if (pass.name == "lower_average_as_pointwise" || pass.name == "lower_concat_axis" ||
+      pass.name == "lower_dilation_as_phases")
+    return kMoving;
+  return kPlain;
 }
 
 inline Result<std::vector<Rewrite>> rewrite(ir::Graph& graph, const Pass& pass, std::set<int32_t> kept = {}) {

@@ -9,6 +9,47 @@ struct Row {
   const char *pass, *before, *after, *said;  // tensors and ops; ops and added tensors
 };
 inline const Row kRowsOfMoves[] = {
+    {"lower_dilation_as_phases",
+     "tensor 0 \"a\" int8 1x1x4x1 scale=0.5 zero=3\n"
+     "tensor 1 \"w\" int8 1x3x3x1 scale=0.5 zero=0 const=[1 2 3 4 5 6 7 8 9]\n"
+     "tensor 2 \"b\" int8 1x1x4x1 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 2\n"
+     "op 0 CONV_2D in=[0 1] out=[2] dilation_h=2 dilation_w=2\n",
+     "tensor 3 \"w/middle\" int8 1x1x3x1 scale=0.5 zero=0 const=[4 5 6]\n"
+     "tensor 4 \"a/phases\" int8 1x1x5x1 scale=0.5 zero=3\n"
+     "tensor 5 \"b/phases\" int8 1x1x5x1 scale=0.5 zero=3\n"
+     "tensor 6 \"a/phases/rows\" int8 1x4x1x1 scale=0.5 zero=3\n"
+     "tensor 7 \"a/phases/rows/order\" int32 4 const=[0 2 3 1]\n"
+     "tensor 8 \"a/phases/by_rows\" int8 1x4x1x1 scale=0.5 zero=3\n"
+     "tensor 9 \"a/phases/by_rows/parts\" int8 1x1x1x1 scale=0.015625 zero=0 const=[64]\n"
+     "tensor 10 \"a/phases/columns\" int8 1x1x1x4 scale=0.5 zero=3\n"
+     "tensor 11 \"a/phases/columns/order\" int32 4 const=[0 2 3 1]\n"
+     "tensor 12 \"a/phases/by_columns\" int8 1x1x1x5 scale=0.5 zero=3\n"
+     "tensor 13 \"a/phases/by_columns/parts\" int8 5x1x1x4 scale=0.015625 zero=0 const=xxh3:8b14eaccc4bae1ea:20\n"
+     "tensor 14 \"a/phases/order\" int32 4 const=[0 2 3 1]\n"
+     "tensor 15 \"b/rows\" int8 1x5x1x1 scale=0.5 zero=3\n"
+     "tensor 16 \"b/rows/order\" int32 4 const=[0 2 3 1]\n"
+     "tensor 17 \"b/by_rows\" int8 1x5x1x1 scale=0.5 zero=3\n"
+     "tensor 18 \"b/by_rows/parts\" int8 1x1x1x1 scale=0.015625 zero=0 const=[64]\n"
+     "tensor 19 \"b/columns\" int8 1x1x1x5 scale=0.5 zero=3\n"
+     "tensor 20 \"b/columns/order\" int32 4 const=[0 2 3 1]\n"
+     "tensor 21 \"b/by_columns\" int8 1x1x1x4 scale=0.5 zero=3\n"
+     "tensor 22 \"b/by_columns/parts\" int8 4x1x1x5 scale=0.015625 zero=0 const=xxh3:cc8d87d4cb5c7eef:20\n"
+     "tensor 23 \"b/order\" int32 4 const=[0 2 3 1]\n"
+     "op 0 TRANSPOSE in=[0 7] out=[6]\n"
+     "op 1 CONV_2D in=[6 9 -] out=[8] padding=valid source=0\n"
+     "op 2 TRANSPOSE in=[8 11] out=[10] source=0\n"
+     "op 3 CONV_2D in=[10 13 -] out=[12] padding=valid source=0\n"
+     "op 4 TRANSPOSE in=[12 14] out=[4] source=0\n"
+     "op 5 CONV_2D in=[4 3] out=[5] source=0\n"
+     "op 6 TRANSPOSE in=[5 16] out=[15] source=0\n"
+     "op 7 CONV_2D in=[15 18 -] out=[17] padding=valid source=0\n"
+     "op 8 TRANSPOSE in=[17 20] out=[19] source=0\n"
+     "op 9 CONV_2D in=[19 22 -] out=[21] padding=valid source=0\n"
+     "op 10 TRANSPOSE in=[21 23] out=[2] source=0\n",
+     "CONV_2D of 3x3 with dilation 2x2 sees the image by 1x3CONV_2D with dilation 1x2 becomes one of 1x5 pixels, side "
+     "by "
+     "side"},
     {"remove_strides",
      "tensor 0 \"a\" uint8 1x4x8x1 scale=0.5 zero=3\n"
      "tensor 1 \"w\" uint8 1x4x4x1 scale=0.5 zero=3 const=[0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15]\n"
