@@ -85,7 +85,7 @@ const Row kRows[] = {
     {"lower_slice_as_conv", "stride", strided_slice(7), strided_slice(8), &kStrides},
     {"lower_slice_as_conv", "weights", blocks(4, 64), blocks(4, 65), &kStrides},
     {"lower_transpose_conv", "stride", transposed(16), transposed(17)},
-    {"lower_average_as_pointwise", "pixels", averaged(64, 64), averaged(17, 241)},
+    {"lower_average_as_pointwise", "pixels", averaged(128, 128), averaged(5, 3277)},
     {"lower_depthwise_as_conv", "weights", multiplied(1024, 1), multiplied(1024, 2)},
     {"lower_max_pool_as_sums", "elements of all steps", largest(65536, 3), largest(43691, 4)},
     {"fuse_byte_functions", "operations", chain("LOGISTIC", 24), chain("LOGISTIC", 25), nullptr, 2},

@@ -92,6 +92,7 @@ void lower_dilation_as_phases(Rewriter& rewriter, ir::OpId id);            // pi
 void lower_depthwise_as_conv(Rewriter& rewriter, ir::OpId id);             // several filters a channel
 void lower_sequence_mean(Rewriter& rewriter, ir::OpId id);                 // MEAN, SUM of sequences
 void lower_average_as_depthwise(Rewriter& rewriter, ir::OpId id);          // AVERAGE_POOL_2D, MEAN, SUM
+void average_in_steps(Rewriter& rewriter, ir::OpId id);                    // AVERAGE_POOL_2D side by side
 void lower_average_as_pointwise(Rewriter& rewriter, ir::OpId id);          // of channels, or whole images
 void lower_resize_as_conv(Rewriter& rewriter, ir::OpId id);                // RESIZE_*, PAD, MIRROR_PAD
 void lower_slice_as_conv(Rewriter& rewriter, ir::OpId id);                 // SLICE, SPACE_TO_DEPTH, GATHER, SPLIT

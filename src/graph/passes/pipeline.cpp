@@ -40,6 +40,7 @@ constexpr Pass kPasses[] = {
     {"lower_slice_as_conv", lower_slice_as_conv},
     {"repeat_operands", repeat_operands},
     {"lower_resize_as_conv", lower_resize_as_conv},
+    {.name = "average_in_steps", .match = average_in_steps, .is_exact = false},  // what no convolution does exactly
     {"lower_concat_axis", lower_concat_axis},
     {"lower_slice_as_box", lower_slice_as_box},
     {"split_pad", split_pad},

@@ -380,10 +380,14 @@ const char* const kMultiplied =
     "tensor 2 \"p\" float32 {0}x128\ntensor 3 \"b\" float32 {0}x128\ntensor 4 \"c\" float32 {0}x128\n"
     "inputs 3\noutputs 4\nop 0 FULLY_CONNECTED in=[0 1] out=[2]\nop 1 ADD in=[2 3] out=[4]\n";
 const Limit kLimits[] = {
-    {"fold_constants", kMultiplied, {128, 512}, {129, 512}}, {"expand_dilation", kDilated, {512, 512}, {513, 512}},
-    {"lower_resize_as_conv", kMean, {32, 32}, {25, 41}},     {"lower_resize_as_conv", kResized, {16, 2}, {32, 2}},
-    {"lower_resize_as_conv", kResized, {2, 16}, {2, 32}},    {"lower_average_as_depthwise", kMean, {64, 64}, {17, 241}},
-    {"lower_max_pool_as_sums", kPooled, {7, 7}, {7, 8}},     {"lower_max_pool_as_sums", kPooled, {1, 13}, {1, 14}},
+    {"fold_constants", kMultiplied, {128, 512}, {129, 512}},
+    {"expand_dilation", kDilated, {512, 512}, {513, 512}},
+    {"lower_resize_as_conv", kMean, {32, 32}, {25, 41}},
+    {"lower_resize_as_conv", kResized, {16, 2}, {32, 2}},
+    {"lower_resize_as_conv", kResized, {2, 16}, {2, 32}},
+    {"lower_average_as_depthwise", kMean, {128, 128}, {5, 3277}},
+    {"lower_max_pool_as_sums", kPooled, {7, 7}, {7, 8}},
+    {"lower_max_pool_as_sums", kPooled, {1, 13}, {1, 14}},
     {"lower_max_pool_as_sums", kPooled, {13, 1}, {14, 1}},
 };
 

@@ -8,7 +8,7 @@
 namespace skillet::passes {
 namespace {
 
-constexpr int64_t kPixelsMax = 1 << 12;  // in a window
+constexpr int64_t kPixelsMax = 1 << 14;  // of a window
 
 // True if the zero point is in the range of bytes, so that sums do not overflow.
 bool has_byte_zero(const ir::Tensor& tensor) {

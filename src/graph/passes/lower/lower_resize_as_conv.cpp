@@ -287,6 +287,7 @@ std::vector<ir::Op> chosen_pixels(Rewriter& rewriter, ir::TensorId from, ir::Ten
 void lower_resize_as_conv(Rewriter& rewriter, ir::OpId id) {
   rewrite(rewriter, id);
   resize_by_axes(rewriter, id);
+  average_by_axes(rewriter, id);
   resize_by_edges(rewriter, id);
 }
 

@@ -109,10 +109,11 @@ bool interpolate(const Rewriter& rewriter, const ir::Op& op, Mixture& out) {
 bool pool(const Rewriter& rewriter, const ir::Op& op, Mixture& out) {
   const auto& attrs = op.as<ir::PoolAttrs>();
   const ir::Tensor &from = rewriter.tensor(out.from), &to = rewriter.tensor(out.to);
-  if (attrs.rows || attrs.padding != ir::Padding::same || !same_meaning(from, to)) return false;
+  if (attrs.rows || !same_meaning(from, to)) return false;
   const int32_t height = from.shape[1], width = from.shape[2];
-  const int32_t above = same_pads(height, attrs.filter_h, attrs.stride_h, 1).before;
-  const int32_t left = same_pads(width, attrs.filter_w, attrs.stride_w, 1).before;
+  const bool pads = attrs.padding == ir::Padding::same;
+  const int32_t above = pads ? same_pads(height, attrs.filter_h, attrs.stride_h, 1).before : 0;
+  const int32_t left = pads ? same_pads(width, attrs.filter_w, attrs.stride_w, 1).before : 0;
   for (int32_t row = 0; row < to.shape[1]; ++row) {
     for (int32_t column = 0; column < to.shape[2]; ++column) {
       std::vector<MixturePart>& parts = out.pixels.emplace_back();

@@ -1,6 +1,5 @@
-// RESIZE_BILINEAR and MIRROR_PAD of images that are too large for a filter with a weight for each pair of pixels.
-// Called by lower_resize_as_conv.cpp.
-// Must not know: chips.
+// RESIZE_BILINEAR, MIRROR_PAD and AVERAGE_POOL_2D of images that are too large for a filter with a weight for each pair
+// of pixels. Called by lower_resize_as_conv.cpp. Must not know: chips.
 #pragma once
 
 #include <array>
@@ -13,8 +12,10 @@ namespace skillet::passes {
 
 // Rows first, then columns: 1x1 convolutions over images whose channels are the rows, or the columns.
 void resize_by_axes(Rewriter& rewriter, ir::OpId id);
-// Whole factors: edges repeated, each pixel repeated, and a depthwise convolution that averages. A mirrored edge is
-// assembled from rows and columns of the image.
+// The same of AVERAGE_POOL_2D.
+void average_by_axes(Rewriter& rewriter, ir::OpId id);
+// By a whole factor: edges repeated, each pixel repeated, and a depthwise convolution that averages. A mirrored edge is
+// made of its rows and columns.
 void resize_by_edges(Rewriter& rewriter, ir::OpId id);
 
 // True for an image of bytes whose quantization stays, if the op's other operands are constant.

@@ -2,6 +2,7 @@
 // parts of up to 127, so sizes that need other weights are not rewritten.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -77,6 +78,26 @@ TwoTaps mirrored_taps(const Rewriter& rewriter, const ir::Op& op) {
   return out;
 }
 
+// What is beyond the image does not count. Nothing: rows of other numbers of places have no common parts.
+std::optional<AxisParts> windows_of(int32_t size, int32_t filter, int32_t stride, bool pads, int32_t outputs) {
+  AxisParts out{.places = {}, .whole = 1};
+  const int64_t before = pads ? same_pads(size, filter, stride, 1).before : 0;
+  for (int32_t i = 0; i < outputs; ++i) {
+    const int64_t at = int64_t{i} * stride - before;
+    const auto first = static_cast<int32_t>(std::max<int64_t>(at, 0));
+    const auto end = static_cast<int32_t>(std::min<int64_t>(at + filter, size));
+    if (first >= end || end - first > kPartsMax) return std::nullopt;
+    out.whole = std::lcm(out.whole, end - first);
+    if (out.whole > kPartsMax) return std::nullopt;
+    std::vector<MixturePart>& places = out.places.emplace_back();
+    for (int32_t place = first; place < end; ++place) places.push_back({place, 1});
+  }
+  for (std::vector<MixturePart>& places : out.places) {
+    for (MixturePart& place : places) place.amount = out.whole / static_cast<int32_t>(places.size());
+  }
+  return out;
+}
+
 }  // namespace
 
 bool is_resized_image(const Rewriter& rewriter, const ir::Op& op) {
@@ -121,6 +142,27 @@ void resize_by_axes(Rewriter& rewriter, ir::OpId id) {
                     .by = std::move(ops),
                     .text = fmt::format("{} becomes CONV_2D 1x1 over rows and over columns", ir::op_name(old)),
                     .off = mirrors ? 0 : 1});
+}
+
+void average_by_axes(Rewriter& rewriter, ir::OpId id) {
+  const ir::Op old = rewriter.op(id);
+  if (old.kind != ir::OpKind::average_pool_2d || !rewriter.may_be_off()) return;
+  const ir::Tensor from = rewriter.tensor(old.inputs[0]), to = rewriter.tensor(old.outputs[0]);
+  const auto& attrs = old.as<ir::PoolAttrs>();
+  if (attrs.rows || !is_computed_byte(from) || !is_computed_byte(to) || !same_meaning(from, to) || from.shape[0] != 1 ||
+      from.shape.elems() < 1 || rewriter.level(id) != Level::refused)
+    return;
+  const bool pads = attrs.padding == ir::Padding::same;
+  const auto rows = windows_of(from.shape[1], attrs.filter_h, attrs.stride_h, pads, to.shape[1]);
+  const auto columns = windows_of(from.shape[2], attrs.filter_w, attrs.stride_w, pads, to.shape[2]);
+  if (!rows || !columns) return;
+  std::vector<ir::Op> ops = by_axes(rewriter, old.inputs[0], old.outputs[0], *rows, *columns, attrs.activation);
+  if (ops.empty()) return rewriter.drop();
+  rewriter.replace({.ops = {id},
+                    .kept = id,
+                    .by = std::move(ops),
+                    .text = "AVERAGE_POOL_2D becomes CONV_2D 1x1 over rows and over columns",
+                    .off = 1});
 }
 
 }  // namespace skillet::passes

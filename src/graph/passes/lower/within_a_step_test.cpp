@@ -353,6 +353,42 @@ TEST(WithinAStep, EdgesAreRepeated) {
   }
 }
 
+// A chip with small strides.
+class SmallPoolDriver : public PlainDriver {
+ public:
+  SmallPoolDriver() : PlainDriver({ir::OpKind::average_pool_2d}) {}
+  npu::Support supports(const npu::Chip& chip, const ir::Graph& graph, ir::OpId id) const override {
+    const ir::Op& op = graph.op(id);
+    if (op.kind == ir::OpKind::average_pool_2d && op.as<ir::PoolAttrs>().stride_h > 7)
+      return npu::Support::no(npu::Remedy::none, "stride");
+    return PlainDriver::supports(chip, graph, id);
+  }
+};
+
+TEST(WithinAStep, PoolsSideBySideInTwoSteps) {
+  const SmallPoolDriver driver;
+  struct Case {
+    const char *from, *to, *how;
+    bool is_taken = true;
+  };
+  for (const Case& one : {Case{"24x24", "2x2", "padding=valid stride_h=12 stride_w=12 filter_h=12 filter_w=12"},
+                          Case{"33x20", "2x6", "padding=valid stride_h=15 stride_w=3 filter_h=15 filter_w=3"},
+                          Case{"24x24", "2x3", "stride_h=12 stride_w=8 filter_h=12 filter_w=8 activation=relu"},
+                          Case{"25x24", "3x3", "stride_h=12 stride_w=8 filter_h=12 filter_w=8", false},
+                          Case{"24x24", "2x2", "padding=valid stride_h=11 stride_w=11 filter_h=11 filter_w=11", false},
+                          Case{"24x24", "2x2", "padding=valid stride_h=12 stride_w=12 filter_h=9 filter_w=9", false}}) {
+    const auto graph = ir::parse(fmt::format(
+        "graph \"g\"\ntensor 0 \"in\" int8 1x{}x3 scale=0.02 zero=5\n"
+        "tensor 1 \"out\" int8 1x{}x3 scale=0.02 zero=5\ninputs 0\noutputs 1\nop 0 AVERAGE_POOL_2D in=[0] out=[1] {}\n",
+        one.from, one.to, one.how));
+    ASSERT_TRUE(graph.ok()) << graph.error().message;
+    const Made close = rewritten(*graph, npu::PerChannel::exact, driver);
+    const auto in_steps = [](const Rewrite& rewrite) { return rewrite.pass == "average_in_steps"; };
+    ASSERT_EQ(std::ranges::count_if(close.rewrites, in_steps), one.is_taken ? 1 : 0) << one.how;
+    EXPECT_LE(largest_difference(*graph, close.graph, true), 1) << one.how;
+  }
+}
+
 // As layer normalisation has it: a value for each pixel, times a constant for each channel.
 TEST(WithinAStep, ConstantsByChannelOfOneChannel) {
   for (const char* kind : {"MUL", "ADD", "SUB"}) {
@@ -373,6 +409,31 @@ TEST(WithinAStep, ConstantsByChannelOfOneChannel) {
       EXPECT_EQ(std::ranges::count_if(close.graph.ops, is_conv), 2) << kind << " " << shape;
       EXPECT_EQ(std::ranges::count_if(same.graph.ops, is_conv), 1) << kind << " " << shape;
       EXPECT_LE(largest_difference(*graph, close.graph, true), 1) << kind << " " << shape;
+    }
+  }
+}
+
+// Too large for a convolution whose channels are the pixels.
+TEST(WithinAStep, PoolsByAxes) {
+  struct Case {
+    const char *from, *to, *how;
+    bool is_taken = true;
+  };
+  for (const Case& one : {Case{"48x48", "48x48", "filter_h=3 filter_w=3"},
+                          Case{"96x96", "48x48", "stride_h=2 stride_w=2 filter_h=3 filter_w=5 activation=relu"},
+                          Case{"288x288", "9x9", "padding=valid stride_h=32 stride_w=32 filter_h=32 filter_w=32"},
+                          Case{"48x48", "48x48", "filter_h=21 filter_w=21", false}}) {
+    for (const char* type : {"int8", "uint8"}) {
+      const auto graph =
+          ir::parse(fmt::format("graph \"g\"\ntensor 0 \"in\" {0} 1x{1}x3 scale=0.02 zero=5\n"
+                                "tensor 1 \"out\" {0} 1x{2}x3 scale=0.02 zero=5\ninputs 0\noutputs 1\n"
+                                "op 0 AVERAGE_POOL_2D in=[0] out=[1] {3}\n",
+                                type, one.from, one.to, one.how));
+      ASSERT_TRUE(graph.ok()) << graph.error().message;
+      const Made close = rewritten(*graph, npu::PerChannel::exact, kTransposing);
+      EXPECT_EQ(rewritten(*graph, npu::PerChannel::strict, kTransposing).rewrites.size(), 0U) << one.how;
+      ASSERT_EQ(close.rewrites.size(), one.is_taken ? 1U : 0U) << one.how;
+      EXPECT_LE(largest_difference(*graph, close.graph, std::string_view(type) == "int8"), 1) << one.how;
     }
   }
 }

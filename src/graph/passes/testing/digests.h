@@ -41,7 +41,7 @@ inline const Digest kDigests[] = {
     {"lower_average_as_pointwise", 49, 0xcfb36be631164ebd},
     {"lower_slice_as_conv", 509, 0x5b597b94a5724475},
     {"repeat_operands", 0, 0xcbf29ce484222325},
-    {"lower_resize_as_conv", 548, 0xa1d047ea0bc9b742},
+    {"lower_resize_as_conv", 567, 0x61f011d53ca0644b},
     {"lower_concat_axis", 186, 0x5efc0dd26d194bfb},
     {"lower_slice_as_box", 46, 0x0d44eeb2b6df8faa},
     {"split_pad", 333, 0x9c7347b0a4eac93c},
