@@ -25,6 +25,14 @@ inputs 0
 outputs 2
 op 0 CONV_2D in=[0 1 -] out=[2] padding=same stride_h={sh=1} stride_w={sw=1} dilation_h={dh=1} dilation_w={dw=1}
 )",
+    R"(tensor 0 "x" int8 1x{h=9}x{w=4}x{c=4} scale=0.05 zero=3
+tensor 1 "w" int8 {out=4}x{fh=3}x{fw=3}x{c=4} scale=0.02 zero=0 const=xxh3:0:{bytes=1}
+tensor 2 "b" int32 {biases=4} scale=0.001 zero={zb=0} const=random:1
+tensor 3 "y" int8 1x9x10x8 scale=0.5 zero=4
+inputs 0
+outputs 3
+op 0 CONV_2D in=[0 1 2] out=[3] padding=same rows=[{top=1} {bottom=1}]
+)",
     R"(tensor 0 "x" uint8 1x{h=9}x{w=10}x{c=16} scale=0.05 zero=128
 tensor 1 "w" uint8 1x{fh=3}x{fw=3}x{c=16} scale=0.02 zero={zero=128} const=xxh3:0:{bytes=1}
 tensor 2 "y" uint8 1x9x10x16 scale=0.5 zero=128
@@ -34,10 +42,11 @@ op 0 DEPTHWISE_CONV_2D in=[0 1 -] out=[2] padding=valid depth_multiplier=1 strid
 )",
     R"(tensor 0 "x" int8 {rows=1}x{c=24} scale=0.05 zero=3
 tensor 1 "w" int8 {out=10}x{c=24} scale=0.02 zero=0 const=xxh3:0:{bytes=1}
-tensor 2 "y" int8 1x10 scale=0.5 zero=4
+tensor 2 "b" int32 {biases=10} scale=0.001 zero={zb=0} const=random:1
+tensor 3 "y" int8 1x10 scale=0.5 zero=4
 inputs 0
-outputs 2
-op 0 FULLY_CONNECTED in=[0 1 -] out=[2]
+outputs 3
+op 0 FULLY_CONNECTED in=[0 1 2] out=[3]
 )",
     R"(tensor 0 "x" int8 1x{h=60}x{w=60}x{c=16} scale=0.05 zero=3
 tensor 1 "y" int8 1x6x6x16 scale=0.05 zero=3
@@ -194,6 +203,8 @@ class Range {
  public:
   Range(const std::string& text, Numbers numbers, std::string name)
       : text_(text), numbers_(std::move(numbers)), name_(std::move(name)) {
+    const int64_t usual = std::stoll(numbers_[name_]);
+    for (const int64_t value : {usual - 1, usual, usual + 1}) at(value);
     for (const int64_t value : {-32769, -32768, -129, -128, -2, -1}) at(value);
     int64_t before = -1;
     for (int64_t power = 1; power <= kFarthest; power *= 2) {
@@ -254,20 +265,23 @@ std::vector<std::string> forms_of(const Numbers& numbers) {
 TEST(Answers, OfNumbersAtTheirLimits) {
   const log::ScopedLevel quiet(log::Level::error);
   Lines now;
+  std::map<std::string, size_t> times;  // that an operation is among the texts
   for (const std::string text : kTexts) {
     Numbers numbers = numbers_of(text);
     for (const std::string& form : forms_of(numbers)) {
       if (!form.empty()) numbers["op"] = form;
       const auto graph = ir::parse(sized(text, numbers));
       ASSERT_TRUE(graph.ok()) << graph.error().message << text;
-      const std::string op(ir::op_name(graph->ops[0]));
+      std::string op(ir::op_name(graph->ops[0]));
+      if (const size_t before = times[op]++; before != 0) op += fmt::format(" {}", before + 1);
       for (const auto& [name, value] : numbers) {
         if (name == "op" || name == "bytes") continue;
         const Range range(text, numbers, name);
         std::map<std::string, std::string> who;  // by what is said
         for (size_t i = 0; i <= std::size(kChips); ++i)
           who[range.of(i)] += fmt::format(" {}", i == 0 ? "rules" : kChips[i - 1]);
-        for (const auto& [said, names] : who) now[fmt::format("limits {} {}{}", op, name, names)] = said.substr(1);
+        for (const auto& [said, names] : who)
+          now[fmt::format("limits {} {}{}", op, name, names)] = said.empty() ? "-" : said.substr(1);
       }
     }
   }
