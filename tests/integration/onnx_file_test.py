@@ -24,7 +24,7 @@ REFUSED = [(["run", "lstm.onnx", "--device", "cpu"], "node 'reader' LSTM: there 
            (["run", "shapes.onnx", "--input-shape", "1x3x5"], "'x' is ?x3x?x?, of 4 sizes"),
            (["run", "shapes.onnx", "--input-shape", "z=1x3x5x5"], "NAME=SHAPE with one of x"),
            (["run", "lenet.onnx", "--signature", "s"], "ONNX files have no signatures"),
-           (["run", "make.onnx"], "it is no ONNX model"),
+           (["run", "make.onnx"], "it is not an ONNX model"),
            (["quantize", "lenet.onnx", "--data", ".", "-o", "out.tflite"], "ONNX files are quantized if they are float or have a scale per channel"),
            (["fix", "lenet.onnx", "--device", "sim:a311d", "-o", "out.tflite"], "skillet fix is for TensorFlow Lite files")]
 
@@ -148,8 +148,8 @@ class OnnxFile(unittest.TestCase):
             folder = Path(outside) / "models"
             folder.mkdir()
             model, contents = (MODELS / "shapes.onnx").read_bytes(), (MODELS / "shapes.bin").read_bytes()
-            for location, sentence in ((b"../up.bin", "is no file in the model's folder"), (b"/etc/hosts", "is no file in the model's folder"),
-                                       (b"link.bin__", "is no file in the model's folder"), (b"short.bin_", "which has 7 bytes"),
+            for location, sentence in ((b"../up.bin", "is not a file in the model's folder"), (b"/etc/hosts", "is not a file in the model's folder"),
+                                       (b"link.bin__", "is not a file in the model's folder"), (b"short.bin_", "which has 7 bytes"),
                                        (b"absent.bin", "No such file")):
                 location = location.ljust(10, b"_")[:10]
                 (folder / "net.onnx").write_bytes(model.replace(b"shapes.bin", location))

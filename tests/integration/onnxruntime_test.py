@@ -143,7 +143,7 @@ def case_too_old(_):
     assert status and count.value == 0
     said = message(status).decode()
     print(said)
-    assert said.startswith(f"skillet: ONNX Runtime {base[0].version().decode()} cannot compile for providers outside it; 1.23 or newer can"), said
+    assert said.startswith(f"skillet: ONNX Runtime {base[0].version().decode()} cannot compile for plug-in providers; 1.23 or newer can"), said
 
 
 def case_versions(_):
@@ -243,7 +243,7 @@ def case_asked_again_of_functions(folder):
         assert stored.exists() == saves
         parts = sum("partition of " in line and "stored" not in line for line in said)
         after = [line for line in said if "writes no compiled parts after the first ones" in line]
-        only_first = "takes parts of several graphs for one"  # in versions before 1.24
+        only_first = "confuses parts of several graphs"  # before 1.24
         if beside and late == "1":
             assert parts == (1 if saves or any(only_first in line for line in said) else 2) and len(after) <= 1, said
         else:
@@ -265,7 +265,7 @@ def case_graphs_inside(folder):
             want = [session(path, {"device": "cpu"}).run(None, feed)[0] for feed in feeds]
         said = said_of(path, stored if saves else None, feeds, want, **entries)
         parts = sum("partition of " in line for line in said)
-        is_old = any("takes parts of several graphs for one" in line for line in said)
+        is_old = any("confuses parts of several graphs" in line for line in said)
         if saves:
             assert parts == 0 and any("writes no compiled parts of a model with graphs inside nodes" in line or is_old for line in said), said
         else:
@@ -501,7 +501,7 @@ def case_context(folder):
             said = []
             with stderr_of(said):
                 assert failure(folder / "foreign.onnx", {"device": chip, **OPTIONS}), "a part of another node runs"
-            assert "not those that its node was written with" in said[0], said[0]
+            assert "differ from those its node was written with" in said[0], said[0]
             one.s = right
 
 
@@ -531,7 +531,7 @@ def case_context_beside(folder):
     assert np.array_equal(again.run(None, feed)[0], want) and said[0].count("1 programs as stored") == len(names), said[0]
     right = (moved / names[0]).read_bytes()
     assert stated_by_inspect(moved / names[0]) == ["rk3588"]
-    for wrong, text in ((right + b"x", "others follow it"), (right[:-1], "it was cut off"), ((moved / names[1]).read_bytes(), "its bytes are not those"), (None, "No such file")):
+    for wrong, text in ((right + b"x", "others follow it"), (right[:-1], "it was cut off"), ((moved / names[1]).read_bytes(), "its bytes differ from those"), (None, "No such file")):
         (moved / names[0]).write_bytes(wrong) if wrong is not None else (moved / names[0]).unlink()
         said = []
         with stderr_of(said):
@@ -547,7 +547,7 @@ def case_context_beside(folder):
     options.log_severity_level = 2
     with stderr_of(said):
         given = ort.ModelCompiler(options, str(path), embed_compiled_data_into_model=False).compile_to_bytes()
-    assert sorted(folder.iterdir()) == before and "names no file that it writes: the compiled parts are in the model" in said[0], said
+    assert sorted(folder.iterdir()) == before and "names no output file: the compiled parts are in the model" in said[0], said
     assert np.array_equal(session(given, {"device": "sim:rk3588", **OPTIONS}).run(None, feed)[0], want)
     beside = session(path, {"device": "sim:rk3588", **OPTIONS}, **{"ep.context_enable": "1", "ep.context_embed_mode": "0"})  # named by the host
     assert np.array_equal(beside.run(None, feed)[0], want) and (folder / "net_ctx_skillet_0.bin").exists(), list(folder.iterdir())

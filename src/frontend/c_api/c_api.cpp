@@ -37,8 +37,8 @@ using skillet::runtime::CompiledModel;
 Result<void> check_not_lost(const skillet_model& model) {
   if (!model.is_lost()) return {};
   return skillet::error(ErrorCode::invalid_argument,
-                        "the run was started before a fork() and ends in the process that started it; here the model "
-                        "can only be closed");
+                        "the run was started before a fork() and ends in the process that started it; this process can "
+                        "only close the model");
 }
 
 // An error if the model cannot be used now.
@@ -46,8 +46,7 @@ Result<void> check_model(const skillet_model* model) {
   if (model == nullptr) return null_argument("model");
   SK_TRY(check_not_lost(*model));
   if (model->started.valid())
-    return skillet::error(ErrorCode::invalid_argument,
-                          "a run has been started: its end must be waited for first (skillet_wait)");
+    return skillet::error(ErrorCode::invalid_argument, "a run is in progress: wait for its end first (skillet_wait)");
   return {};
 }
 

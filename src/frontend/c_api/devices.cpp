@@ -22,8 +22,7 @@ using skillet::c_api::null_argument;
 Result<skillet::runtime::DeviceContext*> context_of(const skillet_device* device) {
   if (device == nullptr) return null_argument("device");
   if (device->target.context == nullptr)
-    return skillet::error(ErrorCode::unsupported, "device '{}' shares no buffers: any memory will do",
-                          device->target.name);
+    return skillet::error(ErrorCode::unsupported, "device '{}' shares no buffers: use any memory", device->target.name);
   SK_TRY(device->target.context->check_process());
   return device->target.context.get();
 }
@@ -130,7 +129,7 @@ skillet_status skillet_set_log(skillet_log_function function, void* user, skille
     static_assert(sizeof wanted == sizeof level);
     std::memcpy(&wanted, &level, sizeof wanted);
     if (wanted < SKILLET_LOG_ERROR || wanted > SKILLET_LOG_DEBUG)
-      return skillet::error(ErrorCode::invalid_argument, "there is no log level {}", wanted);
+      return skillet::error(ErrorCode::invalid_argument, "log level {} does not exist", wanted);
     skillet::log::Sink sink;
     if (function != nullptr)
       sink = [function, user](Level of_line, const char* message) {

@@ -220,7 +220,7 @@ Result<void> look(SkilletInfer* self, GstVideoFrame& frame) {
   if (const std::string news = state.network->news_of_copies(); !news.empty())
     GST_INFO_OBJECT(self, "%s", printable(news).c_str());
   if (const std::string lost = state.network->lost(); !lost.empty())
-    GST_ELEMENT_WARNING(self, RESOURCE, FAILED, ("the NPU failed, the CPU goes on: %s", printable(lost).c_str()),
+    GST_ELEMENT_WARNING(self, RESOURCE, FAILED, ("the NPU failed, the CPU continues: %s", printable(lost).c_str()),
                         (nullptr));
   SK_TRY_ASSIGN(const std::optional<tools::Found> found, found_in(self, threshold, is_asked));
   tell(self, found, frame.buffer, tensors);
@@ -278,27 +278,25 @@ void install_properties(GObjectClass* object) {
   constexpr auto kAnyTime =
       static_cast<GParamFlags>(G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_PLAYING);
   install_text(object, kModel, "model", "The model: a .tflite or .onnx file with one picture as its input", nullptr);
-  install_text(
-      object, kDevice, "device",
-      "auto (an NPU, else the CPU), npu, cpu, a device such as /dev/dri/renderD128, or sim:CHIP; without: what "
-      "SKILLET_DEVICE says, else auto",
-      nullptr);
+  install_text(object, kDevice, "device",
+               "auto (an NPU, else the CPU), npu, cpu, a device such as /dev/dri/renderD128, or sim:CHIP; default: "
+               "SKILLET_DEVICE, else auto",
+               nullptr);
   install_text(object, kLabels, "labels", "File of names of the classes, one a line", nullptr);
   install_text(object, kTask, "task",
-               "What the outputs are: classes, ssd, yolov5, yolov8, nms, mask or pose; without: by their shapes",
+               "Kind of the outputs: classes, ssd, yolov5, yolov8, nms, mask or pose; default: by their shapes",
                nullptr);
   install_text(object, kFloatPixels, "float-pixels",
-               "What an input of float32 gets for pixels of 0 to 255: -1..1, 0..1 or 0..255; without: -1..1", nullptr);
+               "Range of float32 inputs for pixels of 0 to 255: -1..1, 0..1 or 0..255; default: -1..1", nullptr);
   g_object_class_install_property(
       object, kThreshold,
-      g_param_spec_double("threshold", "threshold",
-                          "Score from which boxes and key points are reported; -1: 0.4 for boxes, 0.3 for key points",
-                          -1, 1, -1, kAnyTime));
+      g_param_spec_double("threshold", "threshold", "Lowest score; -1: 0.4 for boxes, 0.3 for key points", -1, 1, -1,
+                          kAnyTime));
   g_object_class_install_property(
       object, kDraw, g_param_spec_boolean("draw", "draw", "Draw what was found on the frames", FALSE, kAnyTime));
   g_object_class_install_property(
       object, kTensors,
-      g_param_spec_boolean("tensors", "tensors", "Messages have the outputs' bytes too: an array of buffers", FALSE,
+      g_param_spec_boolean("tensors", "tensors", "Messages also contain the outputs' bytes: an array of buffers", FALSE,
                            kAnyTime));
 }
 
@@ -312,8 +310,8 @@ void skillet_infer_class_init(SkilletInferClass* klass) {
   GstElementClass* const element = GST_ELEMENT_CLASS(klass);
   gst_element_class_set_static_metadata(
       element, "Network on an NPU", "Filter/Analyzer/Video",
-      "Runs a quantized network on each frame, on an NPU, a simulated one or the CPU. Frames pass as they are; an "
-      "element message on the bus has what was found as JSON",
+      "Runs a quantized network on each frame, on an NPU, a simulated one or the CPU. Frames pass unchanged; an "
+      "element message on the bus has the results as JSON",
       "Skillet");
   GstCaps* const caps = gst_caps_from_string(fmt::format("video/x-raw, format=(string){}, width=(int)[1, MAX], "
                                                          "height=(int)[1, MAX], framerate=(fraction)[0/1, MAX]",

@@ -18,7 +18,8 @@ Result<std::unique_ptr<Network>> Network::create(const NetworkOptions& options) 
   if (out->options_.float_pixels.empty()) out->options_.float_pixels = tools::kFloatPixels[0];
   SK_TRY_ASSIGN(ir::Graph graph, tools::import_model(options.model));
   if (graph.inputs.size() != 1)
-    return error(ErrorCode::unsupported, "{}: has {} inputs; frames fill one", options.model, graph.inputs.size());
+    return error(ErrorCode::unsupported, "{}: has {} inputs, but frames fill only one", options.model,
+                 graph.inputs.size());
   SK_TRY(tools::check_image_input(graph.tensor(graph.inputs[0])).with_context(options.model));
   out->task_ = options.task ? options.task : tools::recognise(graph);
   if (!options.labels.empty()) {

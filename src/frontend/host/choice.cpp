@@ -18,7 +18,7 @@ namespace {
 // Dropping one part may change how the rest is divided; each round drops at least one.
 constexpr int kMaxRounds = 16;
 
-constexpr const char* kInPart = "the NPU takes a part of what passes make of it; not the rest: ";
+constexpr const char* kInPart = "the NPU takes only some of the operations that passes make of it; not: ";
 
 // True for a split or concatenation of a batch that passes added. It only copies, as the host would.
 bool is_of_batch(const ir::Graph& graph, ir::OpId id) {
@@ -191,7 +191,7 @@ void Choice::refuse_shapes() {
     const Node& node = nodes_[i];
     const auto is_read = [&](int id) { return read_by_host.contains(id); };
     if (only_sizes(node.index) && std::ranges::any_of(node.outputs, is_read))
-      refuse(node.index, "the host needs the shape that it computes");
+      refuse(node.index, "the host needs the shape it computes");
     if (!is_ours(node.index)) read_by_host.insert(node.inputs.begin(), node.inputs.end());
   }
 }
@@ -216,7 +216,7 @@ Result<void> Choice::divide(const Ways& host) {
     if (all_stay) return {};
   }
   parts_.clear();
-  for (const Node& node : nodes_) refuse(node.index, "the partitions of the rest keep changing");
+  for (const Node& node : nodes_) refuse(node.index, "the partitions of the other operations keep changing");
   return {};
 }
 
@@ -332,7 +332,7 @@ void log_told(const Told& told, std::span<const std::string> parts) {
   if (!told.compared.empty()) log::info("{}", told.compared);
   if (!log::enabled(log::Level::warning)) return;
   const bool untold = !told.refusals.empty() && !log::enabled(log::Level::info);
-  log::write(log::Level::info, told.count + (untold ? "; log=info says why not the others" : ""));
+  log::write(log::Level::info, told.count + (untold ? "; log=info shows why not the others" : ""));
   if (untold && !told.such_as.empty()) log::warning("{}", told.such_as);
   if (!told.advice.empty()) log::warning("{}", told.advice);
 }

@@ -60,19 +60,19 @@ bool parse_help(std::string_view value, Options& options) { return parse_bool(va
 
 constexpr std::array kRows = {
     Row{"device", parse_device,
-        "auto: an NPU of this machine, else nothing is claimed; npu: the same, but loading fails without one; cpu: "
+        "auto: an NPU of this machine, else nothing is claimed; npu: as auto, but loading fails without an NPU; cpu: "
         "claim nothing; a device node; sim:CHIP or sim-CHIP: a simulated chip; null-CHIP: a device that computes "
         "nothing, for measuring the host's part (auto)"},
     Row{"log", parse_log,
-        "of this delegate: error, warning, info (which operation runs where, and why not), debug (warning)"},
-    Row{"require_npu", parse_require_npu, "1: loading fails unless an NPU, or the device that is named, is there (0)",
+        "log level of this delegate: error, warning, info (which operation runs where, and why), debug (warning)"},
+    Row{"require_npu", parse_require_npu, "1: loading fails if no NPU, or not the named device, is present (0)",
         "taking 1"},
     Row{"strict", parse_strict, "1: whatever would run on the CPU is an error instead (0)"},
-    Row{"max_delegated_partitions", parse_max_partitions, "at most so many partitions; 0: no limit (0)"},
+    Row{"max_delegated_partitions", parse_max_partitions, "largest number of partitions; 0: no limit (0)"},
     Row{"min_nodes_per_partition", parse_min_nodes, "leave partitions of fewer operations to the host (1)"},
     Row{"profile", parse_profile,
-        "1: report each operation to the host's profiler; those that the NPU runs together share its time by their "
-        "work (0)"},
+        "1: report each operation to the host's profiler; the time of operations that the NPU runs together is divided "
+        "by their work (0)"},
     Row{"help", parse_help, "1: print this list (0)"},
 };
 
@@ -115,7 +115,7 @@ void warn_of_idle(Options& options) {
   const runtime::SessionOptions& session = options.session;
   const PartitionBy by = runtime::partition_of(runtime::with_defaults(session));
   const auto idle = [&](std::string_view key, std::string_view where) {
-    options.problems.push_back({fmt::format("option {} counts with {} only, here partition={}", key, where,
+    options.problems.push_back({fmt::format("option {} needs {}, but partition={}", key, where,
                                             compile::kPartitionByNames[static_cast<size_t>(by)])});
   };
   if (session.min_macs_per_byte && by == PartitionBy::all) idle("min_macs_per_byte", "partition=work");

@@ -29,7 +29,7 @@ class Reader {
   Result<void> read(const Row& row, T& field) const {
     const Status status = take(row.at, field);
     if (status == kOk) return {};
-    return error(ErrorCode::unsupported, "the host does not tell its {} (status {})", row.field, status);
+    return error(ErrorCode::unsupported, "the host does not report its {} (status {})", row.field, status);
   }
   Result<void> read(const Row& row, ir::Padding& field) const {
     uint32_t code = 0;

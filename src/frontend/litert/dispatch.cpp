@@ -66,8 +66,8 @@ Result<std::unique_ptr<Invocation>> make_invocation(Device& device, const MemBuf
   const auto* first = static_cast<const uint8_t*>(memory.base) + memory.offset;
   SK_TRY_ASSIGN(runtime::CompiledModel part, runtime::read_compiled(Bytes(first, first + memory.size)));
   if (part.note != name)
-    return error(ErrorCode::malformed, "the model's part '{}' has the bytes of '{}': compile the model again", name,
-                 part.note);
+    return error(ErrorCode::malformed, "the model's part '{}' contains the bytes of '{}': compile the model again",
+                 name, part.note);
   if (part.graph.inputs.size() != static_cast<size_t>(num_inputs) ||
       part.graph.outputs.size() != static_cast<size_t>(num_outputs))
     return error(ErrorCode::malformed, "the compiled part has {} inputs and {} outputs, the model {} and {}",
@@ -104,15 +104,16 @@ Result<void> check_type(const Invocation& invocation, bool is_input, size_t inde
   for (size_t i = 0; i < shape.dims.size() && i < tensor.shape.dims.size(); ++i)
     if (shape.dims[i] < 0) shape.dims[i] = tensor.shape.dims[i];  // dynamic: the part was compiled for one size
   if (shape == tensor.shape && host::element_type(type->element_type) == tensor.dtype) return {};
-  return error(ErrorCode::unsupported,
-               "'{}' of a compiled part is {} {}, of the model another type or {}: compile the model for that shape",
-               tensor.name, ir::dtype_name(tensor.dtype), tensor.shape.to_string(), shape.to_string());
+  return error(
+      ErrorCode::unsupported,
+      "'{}' is {} {} in the compiled part, but another type or {} in the model: compile the model for that shape",
+      tensor.name, ir::dtype_name(tensor.dtype), tensor.shape.to_string(), shape.to_string());
 }
 
 Result<void> attach(const Device& device, Invocation::Port& port, HostBuffer* buffer) {
   size_t size = 0;
   const Status status = device.host.call(kBufferSize, buffer, &size);
-  if (status != kOk) return error(ErrorCode::internal, "the host does not tell a buffer's size (status {})", status);
+  if (status != kOk) return error(ErrorCode::internal, "the host does not report a buffer's size (status {})", status);
   if (size < port.bytes)
     return error(ErrorCode::invalid_argument, "a buffer has {} bytes, the tensor {}", size, port.bytes);
   port.buffer = buffer;

@@ -19,7 +19,7 @@ struct AbiHeader {
   uint16_t struct_size, major, minor, reserved;
 };
 constexpr uint16_t kMajor = 1;  // tables of another major version have other offsets
-constexpr const char* kTooOld = "this LiteRT has other tables than Skillet knows: it needs LiteRT 2.2 or later";
+constexpr const char* kTooOld = "this LiteRT's tables differ from those Skillet supports: it needs LiteRT 2.2 or later";
 
 struct Version {
   int major, minor, patch;

@@ -107,7 +107,7 @@ TEST_F(Plugin, ReadsWhatTheHostHas) {
   shorter.header.struct_size = 368;
   const auto less = read_subgraph(Table(&shorter), &subgraph);
   ASSERT_TRUE(less.ok());
-  EXPECT_NE(less->refusals[0].find("does not tell its padding"), std::string::npos) << less->refusals[0];
+  EXPECT_NE(less->refusals[0].find("does not report its padding"), std::string::npos) << less->refusals[0];
   // So do operations on tensors with more dimensions than the host's struct can hold.
   static const FakeTable* plain = nullptr;
   plain = &context;

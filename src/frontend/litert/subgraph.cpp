@@ -47,7 +47,7 @@ class TensorReader {
   Result<void> read_type(ir::Tensor& to) const {
     int id = -1;
     RankedType type{};
-    SK_TRY(checked(host_.call(kTypeId, from_, &id), "the kind of its type"));
+    SK_TRY(checked(host_.call(kTypeId, from_, &id), "its type's kind"));
     if (id != kRanked) return error(ErrorCode::unsupported, "its rank is not known");
     SK_TRY(checked(host_.call(kRankedType, from_, &type), "its type"));
     const auto dtype = host::element_type(type.element_type);
@@ -157,7 +157,7 @@ class Builder {
       const TensorId own = reader_.graph.ops[index].outputs[i];
       if (alone->tensor(alone->outputs[i]).shape == reader_.graph.tensor(own).shape) continue;
       return reader_.refuse(
-          index, ir::describe_tensor(reader_.graph, own) + ": the host has another shape for it than follows");
+          index, ir::describe_tensor(reader_.graph, own) + ": the host has another shape than the inputs give");
     }
   }
 

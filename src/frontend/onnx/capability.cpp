@@ -168,7 +168,7 @@ class Chooser {
     refusals = host::refusals_of(compiled, set.nodes);
     for (const auto& [unit, steps] : steps_off(compiled, target_)) {
       if (steps < kTooFarOff || std::ranges::count(refusals, unit, &host::Refusal::node) != 0) continue;
-      refusals.push_back({unit, fmt::format("it may be {:.0f} steps off on the {}, which rounds on the way",
+      refusals.push_back({unit, fmt::format("it may be {:.0f} steps off on the {}, which rounds intermediate results",
                                             std::floor(steps), target_.chip.title)});
     }
     if (!refusals.empty()) return refusals;

@@ -86,8 +86,8 @@ class Reader {
       }
     }
     if (graphs.size() != 1 || opsets_.empty())
-      return error(ErrorCode::malformed, "it is no ONNX model: it has {} graphs and {} operator sets", graphs.size(),
-                   opsets_.size());
+      return error(ErrorCode::malformed, "it is not an ONNX model: it has {} graphs and {} operator sets",
+                   graphs.size(), opsets_.size());
     SK_TRY(read_graph(graphs[0]));
     return std::move(out_);
   }
@@ -117,7 +117,7 @@ class Reader {
         case field::kOutput: outputs.push_back(message(graph)); break;
         case field::kInitializer: SK_TRY(read_initializer(message(graph))); break;
         case field::kValueInfo: declared_.push_back(message(graph)); break;
-        case field::kSparse: return error(ErrorCode::unsupported, "it has sparse constants, which are not read");
+        case field::kSparse: return error(ErrorCode::unsupported, "it has sparse constants, which are not supported");
         default: graph.skip();
       }
     }
@@ -170,7 +170,7 @@ class Reader {
     }
     const auto context = [&] { return fmt::format("constant '{}'", printable(out.name)); };
     const auto dtype = dtype_of(type);
-    if (!dtype) return error(ErrorCode::unsupported, "{}: its type {} is not read", context(), type);
+    if (!dtype) return error(ErrorCode::unsupported, "{}: its type {} is not supported", context(), type);
     out.dtype = *dtype;
     if (location == 1) {
       auto beside = read_external(external);
@@ -205,7 +205,7 @@ class Reader {
     int64_t elems = 1;
     for (const int64_t dim : *one.dims) {
       if (dim < 0 || dim > kMostElems || (elems *= std::max<int64_t>(dim, 1)) > kMostElems)
-        return error(ErrorCode::malformed, "its dimension {} is no size", dim);
+        return error(ErrorCode::malformed, "its dimension {} is not a size", dim);
     }
     if (std::ranges::count(*one.dims, 0) != 0) elems = 0;
     const int bytes = ir::dtype_bytes(one.dtype);
@@ -244,7 +244,7 @@ class Reader {
     const fs::path path = fs::weakly_canonical(home / location, failed);
     const auto [end, unused] = std::ranges::mismatch(home, path);
     if (failed || location.empty() || end != home.end() || path == home)
-      return refused("which is no file in the model's folder");
+      return refused("which is not a file in the model's folder");
     auto& bytes = out_.contents->beside;
     auto known = bytes.find(path.string());
     if (known == bytes.end()) {
@@ -271,7 +271,7 @@ class Reader {
       return error(ErrorCode::malformed, "there are two inputs '{}'", printable(read.name));
     }
     if (!read.dims || read.dtype == ir::DType::variant)
-      return error(ErrorCode::unsupported, "its input '{}' is no tensor of a known rank", printable(read.name));
+      return error(ErrorCode::unsupported, "its input '{}' is not a tensor of known rank", printable(read.name));
     const int id = add(read.name);
     value(id) = read;
     out_.inputs.push_back(id);
@@ -371,13 +371,13 @@ class Reader {
     const auto context = [&] { return fmt::format("node '{}' {}", printable(node.name), printable(node.op)); };
     for (const std::string& name : inputs) {
       if (!name.empty() && !made_.contains(name))
-        return error(ErrorCode::malformed, "{}: it reads '{}', which no node before it computes", context(),
+        return error(ErrorCode::malformed, "{}: it reads '{}', which no earlier node computes", context(),
                      printable(name));
       node.inputs.push_back(name.empty() ? kNone : add(name));
     }
     for (const std::string& name : outputs) {
       if (!name.empty() && !made_.insert(name).second)
-        return error(ErrorCode::malformed, "{}: it computes '{}', which is there already", context(), printable(name));
+        return error(ErrorCode::malformed, "{}: it computes '{}', which exists already", context(), printable(name));
       node.outputs.push_back(name.empty() ? kNone : add(name));
     }
     for (const pbf_reader& one : attributes) {
@@ -463,7 +463,7 @@ Result<ModelFile> read_model(Bytes file, const std::string& folder) {
   try {
     return Reader(std::move(file), folder).run();
   } catch (const protozero::exception& caught) {
-    return error(ErrorCode::malformed, "it is no ONNX model, or is damaged: {}", caught.what());
+    return error(ErrorCode::malformed, "it is not an ONNX model, or is damaged: {}", caught.what());
   }
 }
 

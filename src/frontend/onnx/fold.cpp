@@ -349,7 +349,7 @@ Result<void> check_elements(const Model& model, const Node& node, bool is_folded
                  printable(out.name), kMostElems);
   if (budget >= 0) return {};
   return error(ErrorCode::unsupported,
-               "'{}': too many elements are computed of constants; write the results into the file as initializers",
+               "'{}': too many elements are computed from constants; write the results into the file as initializers",
                printable(out.name));
 }
 

@@ -40,7 +40,7 @@ Result<void> check_old_rules(const Model& model) {
     const auto slope = has_slope ? numbers(model.value(node.inputs[1])) : std::nullopt;
     if (is_by_axis || (has_slope && (!slope || slope->size() != 1)))
       return error(ErrorCode::unsupported,
-                   "node '{}' {}: it broadcasts by the rules of operator set {}: convert the model to 7 or later",
+                   "node '{}' {}: it broadcasts as in operator set {}: convert the model to 7 or later",
                    printable(node.name), printable(node.op), node.since);
   }
   return {};
@@ -222,17 +222,17 @@ class Importer {
     uint64_t total = 0;
     for (const ir::Tensor& tensor : lowering_.graph.tensors) total += static_cast<uint64_t>(tensor.bytes());
     if (total <= limit) return {};
-    return error(ErrorCode::unsupported, "its tensors take {} bytes; a file of {} bytes may ask for {}", total,
+    return error(ErrorCode::unsupported, "its tensors take {} bytes; a file of {} bytes may take {}", total,
                  file_.contents->file.size(), limit);
   }
 
   void tell_what_is_left() {
     constexpr size_t kShown = 4;
     for (size_t i = 0; i < left_.size() && i < kShown; ++i)
-      log::message(log::Level::warning, "{}: {}; ONNX Runtime runs it, with our provider for the rest",
+      log::message(log::Level::warning, "{}: {}; ONNX Runtime can run it, with Skillet's provider for the rest",
                    lowering_.graph.name, left_[i]);
     if (left_.size() > kShown)
-      log::message(log::Level::warning, "{}: and {} more that are not taken", lowering_.graph.name,
+      log::message(log::Level::warning, "{}: and {} more unsupported nodes", lowering_.graph.name,
                    left_.size() - kShown);
     if (options_.left != nullptr) *options_.left = left_;
   }

@@ -45,7 +45,7 @@ Result<std::vector<int32_t>> Lowering::dims(int value) const {
       return problem("has a size that is not known before the run (fix it with add_free_dimension_override_by_name)");
     if (dim == 0) return problem("has no elements");
     elems = dim > kElemsMax ? kElemsMax + 1 : elems * dim;
-    if (elems > kElemsMax) return problem("has more elements than a part may have");
+    if (elems > kElemsMax) return problem("has more elements than a part allows");
     out.push_back(static_cast<int32_t>(dim));
   }
   return out;
@@ -60,7 +60,7 @@ Result<std::optional<std::vector<int64_t>>> Lowering::list(size_t i) const {
   if (input(i) == nullptr) return std::optional<std::vector<int64_t>>();
   auto values = integers(model_.value(unit_->inputs[i].value));
   if (!values)
-    return error(ErrorCode::unsupported, "input {} '{}' is no constant of integers", i,
+    return error(ErrorCode::unsupported, "input {} '{}' is not a constant of integers", i,
                  printable(model_.value(unit_->inputs[i].value).name));
   return std::optional(std::move(*values));
 }
@@ -97,7 +97,7 @@ Result<ir::Tensor> Lowering::tensor_of(int value, const ir::Quant& quant, Layout
   SK_TRY_ASSIGN(tensor.shape.dims, dims(value));
   if (layout == Layout::rows) {
     const auto image = image_of(value);
-    if (!image) return error(ErrorCode::internal, "'{}' is no image", tensor.name);
+    if (!image) return error(ErrorCode::internal, "'{}' is not an image", tensor.name);
   } else {
     tensor.shape.dims = in_layout(std::move(tensor.shape.dims), layout);
   }
@@ -142,7 +142,7 @@ Result<Bytes> Lowering::stored(const Operand& operand, const std::vector<int32_t
   const bool fits = is_quantized(operand) || may_be_plain(operand);
   const auto elem = static_cast<size_t>(ir::dtype_bytes(value.dtype));
   if (!value.is_constant || !fits || elem == 0)
-    return error(ErrorCode::unsupported, "'{}' is no quantized constant of 8 bits", printable(value.name));
+    return error(ErrorCode::unsupported, "'{}' is not a quantized 8-bit constant", printable(value.name));
   if (value.data.size() != static_cast<size_t>(product(dims)) * elem)
     return error(ErrorCode::malformed, "'{}' has {} bytes, not {}", printable(value.name), value.data.size(),
                  product(dims) * static_cast<int64_t>(elem));
@@ -209,8 +209,8 @@ Result<TensorId> Lowering::read(size_t i, Layout layout, size_t rank) {
   if (operand == nullptr) return error(ErrorCode::malformed, "input {} is missing", i);
   const Value& value = model_.value(operand->value);
   if (!is_quantized(*operand) && !may_be_plain(*operand))
-    return error(ErrorCode::unsupported, "'{}' is {}; parts for the NPU are of 8 bits with scales",
-                 printable(value.name), operand->quant.empty() ? "not quantized" : ir::dtype_name(value.dtype));
+    return error(ErrorCode::unsupported, "'{}' is {}; parts for the NPU have 8 bits and scales", printable(value.name),
+                 operand->quant.empty() ? "not quantized" : ir::dtype_name(value.dtype));
   if (operand->quant.per_channel())
     return error(ErrorCode::unsupported, "'{}' has a scale per channel", printable(value.name));
   if (!value.is_constant) {
@@ -221,7 +221,7 @@ Result<TensorId> Lowering::read(size_t i, Layout layout, size_t rank) {
     if (!is_quantized(*operand) && (graph.tensor(id).dtype != value.dtype || !made.empty()))
       return error(ErrorCode::unsupported, "'{}' is read without its scale", printable(value.name));
     if (is_quantized(*operand) && made != quant(*operand))
-      return error(ErrorCode::unsupported, "'{}' is read with other scales than it is written with",
+      return error(ErrorCode::unsupported, "'{}' is read with scales that differ from those it is written with",
                    printable(value.name));
     return id;
   }
@@ -240,7 +240,7 @@ Result<TensorId> Lowering::write(size_t i, Layout layout) {
   const Operand& operand = unit_->outputs[i];
   const Value& value = model_.value(operand.value);
   if (!is_quantized(operand) && !may_be_plain(operand))
-    return error(ErrorCode::unsupported, "its output '{}' is {}; parts for the NPU are of 8 bits with scales",
+    return error(ErrorCode::unsupported, "its output '{}' is {}; parts for the NPU have 8 bits and scales",
                  printable(value.name), value.is_8bit() ? "without a scale" : ir::dtype_name(value.dtype));
   SK_TRY_ASSIGN(ir::Tensor tensor, tensor_of(operand.value, quant(operand), layout));
   quants_.try_emplace(operand.value, tensor.quant);
@@ -262,7 +262,7 @@ Result<TensorId> Lowering::find(int value, Layout layout) {
   if (whole_ != nullptr) {
     const int producer = whole_->links.producer[static_cast<size_t>(value)];
     if (producer == kNone || !is_dequantize(model_.node(producer)))
-      return error(ErrorCode::unsupported, "'{}' is not computed here", printable(model_.value(value).name));
+      return error(ErrorCode::unsupported, "'{}' is not computed in this part", printable(model_.value(value).name));
     SK_TRY(add_quantization(producer));
     return find(value, layout);
   }
@@ -279,7 +279,7 @@ Result<TensorId> Lowering::convert(int value, Layout layout) {
   SK_TRY_ASSIGN(const std::vector<int32_t> host, dims(value));
   const bool was_last = known_.contains({value, Layout::channels_last});
   const bool was_rows = !was_last && !known_.contains({value, Layout::plain});
-  if (layout == Layout::rows) return error(ErrorCode::internal, "'{}' is no image", model_.value(value).name);
+  if (layout == Layout::rows) return error(ErrorCode::internal, "'{}' is not an image", model_.value(value).name);
   TensorId from = known_.at({value, was_rows ? Layout::rows : was_last ? Layout::channels_last : Layout::plain});
   const ir::Quant quant = graph.tensor(from).quant;
   const ir::DType dtype = graph.tensor(from).dtype;
@@ -297,7 +297,7 @@ Result<TensorId> Lowering::convert(int value, Layout layout) {
   else
     std::rotate(perm.begin() + 1, perm.begin() + 2, perm.end());
   const std::vector<int32_t> now = was_last || was_rows ? image : in_layout(image, Layout::channels_last);
-  if (image.size() < 3) return error(ErrorCode::internal, "'{}' has one layout", model_.value(value).name);
+  if (image.size() < 3) return error(ErrorCode::internal, "'{}' has only one layout", model_.value(value).name);
   if (image[1] == 1 || product(std::span(image).subspan(2)) == 1) {
     reshape(now);
   } else {
@@ -317,10 +317,11 @@ Result<TensorId> Lowering::convert(int value, Layout layout) {
 Result<void> Lowering::check_sum(double sum, double step) const {
   constexpr double kMost = 1 << 30;  // leaves room for as much again
   if (!(std::abs(sum) <= kMost))
-    return error(ErrorCode::unsupported, "it adds {} steps of its sums, more than 32 bits have room for", sum);
+    return error(ErrorCode::unsupported, "it adds {} steps of its sums, which exceeds 32 bits", sum);
   const ir::Quant& out = unit_->outputs.at(0).quant;
   if (out.scales.size() == 1 && std::abs(sum - std::nearbyint(sum)) * step > out.scale() / 2)
-    return error(ErrorCode::unsupported, "it adds {}, between two steps of its sums, which are coarser than its output",
+    return error(ErrorCode::unsupported,
+                 "it adds {}, which is not a multiple of its sums' step, and that is coarser than its output",
                  sum * step);
   return {};
 }
@@ -347,7 +348,7 @@ Result<void> Lowering::add_output(int value) {
     outputs.push_back(made);
     return {};
   }
-  return error(ErrorCode::internal, "'{}' is not computed here", model_.value(value).name);
+  return error(ErrorCode::internal, "'{}' is not computed in this part", model_.value(value).name);
 }
 
 Result<void> Lowering::lower() {
@@ -358,10 +359,10 @@ Result<void> Lowering::lower() {
     const auto row = std::ranges::find(rows, std::string_view(unit_->op), &LowerRow::op);
     if (row == rows.end()) continue;
     if (!row->takes_activation && unit_->activation != ir::Activation::none)
-      return error(ErrorCode::unsupported, "a Relu or Clip is behind it");
+      return error(ErrorCode::unsupported, "a Relu or Clip follows it");
     return row->lower(*this);
   }
-  return error(ErrorCode::unsupported, "there is no operation {} here", printable(unit_->op));
+  return error(ErrorCode::unsupported, "operation {} is not supported", printable(unit_->op));
 }
 
 Result<void> Lowering::check(size_t first_op) {

@@ -34,7 +34,7 @@ void Lowering::add_ours(int value, TensorId id) {
 Result<Layout> Lowering::layout_of(int value) const {
   for (const Layout layout : {Layout::plain, Layout::channels_last, Layout::rows})
     if (has(value, layout)) return layout;
-  return error(ErrorCode::unsupported, "'{}' is not computed here", printable(model_.value(value).name));
+  return error(ErrorCode::unsupported, "'{}' is not computed in this part", printable(model_.value(value).name));
 }
 
 // The result has the layout of the node's input.
@@ -42,7 +42,7 @@ Result<void> Lowering::add_quantization(int node) {
   const Node& from = model_.node(node);
   SK_TRY_ASSIGN(const ir::Quant stored, quant_of_node(model_, from));
   if (stored.per_channel())
-    return error(ErrorCode::unsupported, "what it computes is no constant and has a scale per channel");
+    return error(ErrorCode::unsupported, "its result is not a constant but has a scale per channel");
   const int read = from.inputs[0], made = from.outputs[0];
   SK_TRY(dims(read));
   const Value& integer = model_.value(is_quantize(from) ? made : read);

@@ -64,7 +64,7 @@ TEST(Meaning, AClipIsRelu6OnlyWhereNothingBelowZeroIsStored) {
 
 TEST(Meaning, ABiasIsOneNumberForEachColumn) {
   const std::pair<std::vector<int64_t>, const char*> rows[] = {
-      {{4}, ""}, {{1, 4}, ""}, {{4, 1}, "no constant bias"}, {{4, 4}, "no constant bias"}};
+      {{4}, ""}, {{1, 4}, ""}, {{4, 1}, "not a constant bias"}, {{4, 4}, "not a constant bias"}};
   for (const auto& [dims, refusal] : rows) {
     QdqNet net(DType::uint8);
     const int x = net.dequantized(net.value(DType::uint8, {4, 8}), kIn);
@@ -83,12 +83,12 @@ TEST(Meaning, ScalesOfAResizeAreThoseOfItsAxes) {
     std::vector<int64_t> axes;
     const char* refusal;
   } rows[] = {{{1, 1, 2, 2}, {}, ""},
-              {{1, 1, 2.15F, 2.15F}, {}, "no whole number"},
-              {{1, 1, 2.000001F, 2}, {}, "no whole number"},
+              {{1, 1, 2.15F, 2.15F}, {}, "give a whole number"},
+              {{1, 1, 2.000001F, 2}, {}, "give a whole number"},
               {{2, 2}, {2, 3}, ""},
-              {{2.15F, 2.15F}, {2, 3}, "no whole number"},
+              {{2.15F, 2.15F}, {2, 3}, "give a whole number"},
               {{2, 2}, {-2, -1}, ""},
-              {{2.15F, 2}, {-2, -1}, "no whole number"},
+              {{2.15F, 2}, {-2, -1}, "give a whole number"},
               {{2, 2, 2}, {2, 3}, "scales"},
               {{2, 2}, {2, 9}, "scales"}};
   for (const bool is_old : {false, true}) {

@@ -60,15 +60,15 @@ std::vector<Row> rows() {
       {"cycle",
        {.nodes = {node("Add", {"x", "b"}, {"a"}), node("Add", {"x", "a"}, {"b"})}},
        "Add: it reads 'b', which"},
-      {"itself", with("Add", {"x", "y"}, {}), "node 'n' Add: it reads 'y', which no node before it computes"},
+      {"itself", with("Add", {"x", "y"}, {}), "node 'n' Add: it reads 'y', which no earlier node computes"},
       {"made_twice",
        {.nodes = {node("Relu", {"x"}, {"y"}), node("Abs", {"x"}, {"y"})}},
-       "it computes 'y', which is there"},
-      {"overwrites", {.nodes = {node("Relu", {"x"}, {"x"})}}, "it computes 'x', which is there already"},
+       "it computes 'y', which exists"},
+      {"overwrites", {.nodes = {node("Relu", {"x"}, {"x"})}}, "it computes 'x', which exists already"},
       {"no_output", {.nodes = {node("Relu", {"x"}, {"z"})}}, "no node computes its output 'y'"},
       {"no_rank",
        {.nodes = {node("Relu", {"x"}, {"y"})}, .inputs = {message([](pbf_writer& w) { w.add_string(1, "x"); })}},
-       "input 'x' is no tensor of a known rank"},
+       "input 'x' is not a tensor of known rank"},
       {"input_twice",
        {.nodes = {node("Relu", {"x"}, {"y"})}, .inputs = {value("x", {1}), value("x", {1})}},
        "there are two inputs 'x'"},
@@ -89,14 +89,13 @@ std::vector<Row> rows() {
       {"tile", with("Tile", {"x", "r"}, {int64s("r", {1 << 30, 1 << 30, 1})}), "has a dimension of"},
       {"tile_elems", with("Tile", {"x", "r"}, {int64s("r", {1 << 20, 1 << 20, 1})}), ""},  // left, too
       {"expand", with("Expand", {"x", "s"}, {int64s("s", {1, 2, 7})}), "its shape does not fit its input"},
-      {"pads", conv({3, 2, 3, 3}, {ints("pads", {-1, 0, 0, 0})}), "a window, stride, dilation or pad is no size"},
-      {"strides", conv({3, 2, 3, 3}, {ints("strides", {0, 1})}), "a window, stride, dilation or pad is no size"},
+      {"pads", conv({3, 2, 3, 3}, {ints("pads", {-1, 0, 0, 0})}), "a window, stride, dilation or pad is not a size"},
+      {"strides", conv({3, 2, 3, 3}, {ints("strides", {0, 1})}), "a window, stride, dilation or pad is not a size"},
       {"window", conv({3, 2, 9, 9}, {}), "its windows are larger than its input"},
       {"rank", conv({3, 2, 3}, {}), "its windows do not fit its input"},
       {"squeeze", with("Squeeze", {"x", "a"}, {int64s("a", {1})}), "it drops a dimension that is not 1"},
       {"perm", with("Transpose", {"x"}, {}, {ints("perm", {0, 1, 5})}), "axis 5 is outside"},
-      {"broadcast", with("Add", {"x", "c"}, {tensor("c", kFloat, {4}, std::string(16, '\0'))}),
-       "do not fit each other"},
+      {"broadcast", with("Add", {"x", "c"}, {tensor("c", kFloat, {4}, std::string(16, '\0'))}), "incompatible sizes"},
       {"matmul", with("MatMul", {"x", "c"}, {tensor("c", kFloat, {4}, std::string(16, '\0'))}), "matrices do not fit"},
       {"nan_scale", with("QuantizeLinear", {"x", "s"}, {tensor("s", kFloat, {}, bytes_of<float>({kNan}))}), ""},
       {"odd_axis",
@@ -111,7 +110,7 @@ std::vector<Row> rows() {
        {.nodes = {node("Add", {"x", "c"}, {"y"}, {number("broadcast", 1), number("axis", 1)})},
         .constants = {tensor("c", kFloat, {2}, bytes_of<float>({1, 2}))},
         .opset = 6},
-       "node 'n' Add: it broadcasts by the rules of operator set 6: convert"},
+       "node 'n' Add: it broadcasts as in operator set 6: convert"},
       {"old_last_axis",
        {.nodes = {node("Add", {"x", "c"}, {"y"}, {number("broadcast", 1)})},
         .constants = {tensor("c", kFloat, {3}, bytes_of<float>({1, 2, 3}))},
@@ -121,7 +120,7 @@ std::vector<Row> rows() {
        {.nodes = {node("PRelu", {"x", "c"}, {"y"})},
         .constants = {tensor("c", kFloat, {2}, bytes_of<float>({1, 2}))},
         .opset = 6},
-       "node 'n' PRelu: it broadcasts by the rules of operator set 6: convert"},
+       "node 'n' PRelu: it broadcasts as in operator set 6: convert"},
       {"old_slope_of_all",
        {.nodes = {node("PRelu", {"x", "c"}, {"y"})}, .constants = {tensor("c", kFloat, {1}, kOne)}, .opset = 6},
        ""},
@@ -286,7 +285,7 @@ TEST(Constants, OfAnySizeAreComputedOrRefused) {
   many.nodes.push_back(node("Relu", {"x"}, {"y"}));
   const auto all = import(file(many), "m");
   ASSERT_FALSE(all.ok());
-  EXPECT_NE(all.error().message.find("'c4': too many elements are computed of constants"), std::string::npos);
+  EXPECT_NE(all.error().message.find("'c4': too many elements are computed from constants"), std::string::npos);
 }
 
 TEST(Constants, OfARangeAreComputedOrRefused) {

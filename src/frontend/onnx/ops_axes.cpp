@@ -23,7 +23,7 @@ Result<std::vector<int32_t>> axes_of(Lowering& l, size_t rank) {
     if (given) axes = *given;
   }
   if (axes.empty() && int_of(l.node(), "noop_with_empty_axes", 0) != 0)
-    return error(ErrorCode::unsupported, "it is over no axis");
+    return error(ErrorCode::unsupported, "it has no axis");
   std::vector<int32_t> out(rank);
   std::iota(out.begin(), out.end(), 0);
   if (axes.empty()) return out;
@@ -62,7 +62,8 @@ Result<void> reduce_l2(Lowering& l) {
 
 // Our operation returns indices without the dimension of `axis`.
 Result<void> arg(Lowering& l, OpKind kind) {
-  if (int_of(l.node(), "select_last_index", 0) != 0) return error(ErrorCode::unsupported, "it picks the last index");
+  if (int_of(l.node(), "select_last_index", 0) != 0)
+    return error(ErrorCode::unsupported, "select_last_index is not supported");
   SK_TRY_ASSIGN(const InOut io, in_out(l, Layout::plain));
   const auto rank = static_cast<int64_t>(io.dims.size());
   int64_t axis = int_of(l.node(), "axis", 0);
@@ -189,7 +190,7 @@ Result<void> normalized(Lowering& l, const InOut& io, const std::vector<int32_t>
 
 Result<void> layer_norm(Lowering& l) {
   SK_TRY(needs_float(l));
-  if (l.unit().outputs.size() != 1) return error(ErrorCode::unsupported, "its mean is read too");
+  if (l.unit().outputs.size() != 1) return error(ErrorCode::unsupported, "its mean output is also used");
   SK_TRY_ASSIGN(const InOut io, in_out(l, Layout::plain));
   const auto rank = static_cast<int64_t>(io.dims.size());
   int64_t axis = int_of(l.node(), "axis", -1);
@@ -209,14 +210,14 @@ Result<void> layer_norm(Lowering& l) {
 Result<TensorId> per_channel(Lowering& l, size_t i, int32_t channels) {
   SK_TRY_ASSIGN(const auto dims, l.input_dims(i));
   if (dims != std::vector<int32_t>{channels})
-    return error(ErrorCode::malformed, "its input {} is not one number for each channel", i);
+    return error(ErrorCode::malformed, "its input {} does not have one number per channel", i);
   return l.read(i, Layout::plain);
 }
 
 Result<void> instance_norm(Lowering& l) {
   SK_TRY(needs_float(l));
   SK_TRY_ASSIGN(const InOut io, in_out(l, Layout::channels_last));
-  if (io.dims.size() < 3) return error(ErrorCode::unsupported, "its input is no image");
+  if (io.dims.size() < 3) return error(ErrorCode::unsupported, "its input is not an image");
   SK_TRY_ASSIGN(const TensorId scale, per_channel(l, 1, io.dims[1]));
   SK_TRY_ASSIGN(const TensorId offset, per_channel(l, 2, io.dims[1]));
   std::vector<int32_t> axes(io.dims.size() - 2);
@@ -233,7 +234,8 @@ Result<void> batch_norm(Lowering& l) {
   std::array<std::vector<double>, 4> read;  // scale, offset, mean, variance
   for (size_t i = 0; i < read.size(); ++i) {
     const auto one = l.input(i + 1) == nullptr ? std::nullopt : numbers(l.model().value(l.input(i + 1)->value));
-    if (!one || std::ssize(*one) != dims[1]) return error(ErrorCode::unsupported, "its input {} is no constant", i + 1);
+    if (!one || std::ssize(*one) != dims[1])
+      return error(ErrorCode::unsupported, "its input {} is not a constant", i + 1);
     read[i] = *one;
   }
   Bytes by(static_cast<size_t>(dims[1]) * 4), plus(by.size());

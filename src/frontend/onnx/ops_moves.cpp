@@ -85,7 +85,7 @@ Result<void> transpose(Lowering& l) {
   std::vector<int64_t> sorted = perm, all(dims.size());
   std::ranges::sort(sorted);
   std::iota(all.begin(), all.end(), 0);
-  if (sorted != all) return error(ErrorCode::malformed, "its permutation is none of {} dimensions", dims.size());
+  if (sorted != all) return error(ErrorCode::malformed, "its permutation is not one of {} dimensions", dims.size());
   std::vector<int64_t> last = all, first = all;
   if (all.size() >= 3) {
     std::rotate(last.begin() + 1, last.begin() + 2, last.end());
@@ -118,7 +118,7 @@ Result<void> slice(Lowering& l) {
   for (size_t i = 0; i < given.size(); ++i) {
     SK_TRY_ASSIGN(given[i], l.list(i + 1));
   }
-  if (!given[0] || !given[1]) return error(ErrorCode::unsupported, "its limits are no constants");
+  if (!given[0] || !given[1]) return error(ErrorCode::unsupported, "its limits are not constants");
   const size_t count = given[0]->size();
   std::vector<int32_t> begin(dims.size(), 0), end = dims, step(dims.size(), 1);
   for (size_t i = 0; i < count; ++i) {
@@ -133,7 +133,7 @@ Result<void> slice(Lowering& l) {
     begin[at] = static_cast<int32_t>(limit(std::clamp<int64_t>(of(0, 0), -dim, dim)));
     end[at] = static_cast<int32_t>(limit(std::clamp<int64_t>(of(1, dim), -dim, dim)));
     step[at] = static_cast<int32_t>(by);
-    if (begin[at] >= end[at]) return error(ErrorCode::unsupported, "nothing is left of dimension {}", axis);
+    if (begin[at] >= end[at]) return error(ErrorCode::unsupported, "dimension {} becomes empty", axis);
   }
   SK_TRY_ASSIGN(const Layout layout, layout_of_input(l));
   SK_TRY_ASSIGN(const TensorId from, l.read(0, layout));
@@ -183,12 +183,12 @@ Result<void> pad(Lowering& l) {
   SK_TRY_ASSIGN(auto given, l.list(1));
   SK_TRY_ASSIGN(const auto axes, l.list(3));
   if (!given || axes || given->size() != 2 * dims.size())
-    return error(ErrorCode::unsupported, "its pads are not two constants for each dimension");
+    return error(ErrorCode::unsupported, "its pads are not two constants per dimension");
   const std::string mode = string_of(l.node(), "mode", "constant");
   std::vector<int32_t> before = narrowed({given->begin(), given->begin() + std::ssize(dims)});
   std::vector<int32_t> after = narrowed({given->begin() + std::ssize(dims), given->end()});
   if (std::ranges::min(*given) < 0 || std::ranges::max(*given) > 1 << 15)
-    return error(ErrorCode::unsupported, "its pads are not numbers of 0 to 32768");
+    return error(ErrorCode::unsupported, "its pads are not numbers from 0 to 32768");
   SK_TRY_ASSIGN(const Layout layout, layout_of_input(l));
   SK_TRY_ASSIGN(const TensorId from, l.read(0, layout));
   SK_TRY_ASSIGN(const TensorId to, l.write(0, layout));
@@ -202,19 +202,19 @@ Result<void> pad(Lowering& l) {
   int filler = quant.zero_point();
   if (const Operand* value = l.input(2); value != nullptr && mode == "constant") {
     const auto read = numbers(l.model().value(value->value));
-    if (!read || read->size() != 1) return error(ErrorCode::unsupported, "its filler is no constant");
+    if (!read || read->size() != 1) return error(ErrorCode::unsupported, "its fill value is not a constant");
     const double real =
         value->quant.empty() ? read->front() : (read->front() - value->quant.zero_point()) * value->quant.scale();
     const double stored = std::nearbyint(real / quant.scale()) + quant.zero_point();
-    if (std::isnan(stored)) return error(ErrorCode::malformed, "its filler is no number");
+    if (std::isnan(stored)) return error(ErrorCode::malformed, "its fill value is not a number");
     if (stored < l.least() || stored > l.least() + 255)
-      return error(ErrorCode::unsupported, "its filler {} is outside the range of its input", real);
+      return error(ErrorCode::unsupported, "its fill value {} is outside the range of its input", real);
     filler = static_cast<int>(stored);
     // A rounding error of a coarse input step can be many steps of a finer output.
     const double held = (filler - quant.zero_point()) * static_cast<double>(quant.scale());
     const ir::Quant& out = l.graph.tensor(to).quant;
     if (!out.empty() && std::abs(held - real) > out.scale() / 2)
-      return error(ErrorCode::unsupported, "its filler {} is between two steps of its input", real);
+      return error(ErrorCode::unsupported, "its fill value {} is not a step of its input", real);
   }
   if (mode == "reflect")
     l.emit(OpKind::mirror_pad, ir::MirrorPadAttrs{}, {from, margins}, same);
@@ -241,9 +241,9 @@ Result<void> check_scales(Lowering& l, const std::vector<int32_t>& in, const std
   for (size_t i = 0; scales && i < scales->size(); ++i) {
     const int64_t given = axes.empty() ? static_cast<int64_t>(i) : i < axes.size() ? axes[i] : std::ssize(in);
     const auto axis = static_cast<size_t>(given < 0 ? given + std::ssize(in) : given);
-    if (axis >= in.size()) return error(ErrorCode::malformed, "its scales are not one for each axis");
+    if (axis >= in.size()) return error(ErrorCode::malformed, "it does not have one scale per axis");
     if (std::abs(in[axis] * (*scales)[i] - out[axis]) > (is_nearest ? 0 : 1e-3))
-      return error(ErrorCode::unsupported, "its scale {} of {} pixels gives no whole number of them", (*scales)[i],
+      return error(ErrorCode::unsupported, "its scale {} of {} pixels does not give a whole number", (*scales)[i],
                    in[axis]);
   }
   return {};
@@ -254,7 +254,7 @@ Result<void> resize(Lowering& l) {
   SK_TRY_ASSIGN(const auto in, l.input_dims(0));
   SK_TRY_ASSIGN(const auto out, l.dims(l.unit().outputs.at(0).value));
   if (in.size() != 4 || out.size() != 4 || in[0] != out[0] || in[1] != out[1])
-    return error(ErrorCode::unsupported, "it resizes other dimensions than rows and columns");
+    return error(ErrorCode::unsupported, "it resizes dimensions other than rows and columns");
   const Node& node = l.node();
   if (const std::string policy = string_of(node, "keep_aspect_ratio_policy", "stretch"); policy != "stretch")
     return error(ErrorCode::unsupported, "its keep_aspect_ratio_policy is {}, not stretch", policy);
@@ -271,7 +271,7 @@ Result<void> resize(Lowering& l) {
     kind = OpKind::resize_bilinear;
     attrs = {.align_corners = rule == "align_corners", .half_pixel_centers = half};
     if (rule == "pytorch_half_pixel" && (out[2] == 1 || out[3] == 1))
-      return error(ErrorCode::unsupported, "pytorch_half_pixel of one row or column");
+      return error(ErrorCode::unsupported, "pytorch_half_pixel with one row or column");
   } else if (mode != "nearest" || !is_whole ||
              !((asymmetric && nearest == "floor") || (half && nearest != "ceil" && nearest != "floor"))) {
     return error(ErrorCode::unsupported,
@@ -307,7 +307,7 @@ Result<void> blocks(Lowering& l, OpKind kind) {
   const int64_t size = int_of(l.node(), "blocksize", 0);
   const std::string mode = string_of(l.node(), "mode", "DCR");
   if (dims.size() != 4 || size < 2 || size > 64 || (mode != "DCR" && mode != "CRD"))
-    return error(ErrorCode::unsupported, "its blocks are of the mode {}, or of a strange size", mode);
+    return error(ErrorCode::unsupported, "its blocks have mode {} or an unsupported size", mode);
   SK_TRY_ASSIGN(TensorId from, l.read(0, Layout::channels_last));
   if (mode == "CRD" && kind == OpKind::depth_to_space) from = depths_in_front(l, from, static_cast<int32_t>(size));
   SK_TRY_ASSIGN(const TensorId to, l.write(0, Layout::channels_last));

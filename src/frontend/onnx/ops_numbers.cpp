@@ -140,7 +140,8 @@ double mish_of(double x) { return x * std::tanh(softplus_of(x)); }
 double hard_swish_of(double x) { return x * hard_sigmoid_of(x, 1.0 / 6, 0.5); }
 
 Result<void> gelu(Lowering& l) {
-  if (string_of(l.node(), "approximate", "none") != "none") return error(ErrorCode::unsupported, "it is approximated");
+  if (string_of(l.node(), "approximate", "none") != "none")
+    return error(ErrorCode::unsupported, "approximate is not none");
   return table(l, [](double x) { return x / 2 * (1 + std::erf(x / std::sqrt(2.0))); });
 }
 Result<void> hard_sigmoid(Lowering& l) {
@@ -181,7 +182,7 @@ Result<void> clip(Lowering& l) {
     const Operand* limit = l.input(i);
     if (limit == nullptr) continue;
     const auto read = numbers(l.model().value(limit->value));
-    if (!read || read->size() != 1) return error(ErrorCode::unsupported, "its limits are no constants");
+    if (!read || read->size() != 1) return error(ErrorCode::unsupported, "its limits are not constants");
     const double real =
         limit->quant.empty() ? read->front() : (read->front() - limit->quant.zero_point()) * limit->quant.scale();
     (i == 1 ? low : high) = real;

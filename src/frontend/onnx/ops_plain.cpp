@@ -136,7 +136,7 @@ Result<void> clip(Lowering& l) {
   for (size_t i = 0; i < 2; ++i) {
     if (l.input(i + 1) == nullptr) continue;
     const auto read = numbers(l.model().value(l.input(i + 1)->value));
-    if (!read || read->size() != 1) return error(ErrorCode::unsupported, "its limits are no constants");
+    if (!read || read->size() != 1) return error(ErrorCode::unsupported, "its limits are not constants");
     limits[i] = static_cast<float>(read->front());
   }
   SK_TRY_ASSIGN(const InOut io, in_out(l));
@@ -190,7 +190,7 @@ Result<void> prelu(Lowering& l) {
   // The kernel needs slopes without the batch dimension.
   ir::Tensor& alpha = l.graph.tensor(slope);
   if (!alpha.is_constant() || alpha.shape.dims.empty() || alpha.shape.dims[0] != 1)
-    return error(ErrorCode::unsupported, "its slopes are no constants for all images");
+    return error(ErrorCode::unsupported, "its slopes are not constants for all images");
   alpha.shape.dims.erase(alpha.shape.dims.begin());
   l.emit(OpKind::prelu, ir::NoAttrs{}, {from, slope}, to);
   return {};

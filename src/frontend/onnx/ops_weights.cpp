@@ -40,7 +40,7 @@ Result<std::array<int64_t, 2>> pair_of(const Node& node, const char* name) {
   const std::vector<int64_t> given = ints_of(node, name);
   if (given.empty()) return std::array<int64_t, 2>{1, 1};
   const bool fits = given.size() == 2 && std::ranges::all_of(given, [](int64_t v) { return v >= 1 && v <= 1 << 15; });
-  if (!fits) return error(ErrorCode::unsupported, "its {} are not two numbers of 1 to 32768", name);
+  if (!fits) return error(ErrorCode::unsupported, "its {} are not two numbers from 1 to 32768", name);
   return std::array<int64_t, 2>{given[0], given[1]};
 }
 
@@ -53,7 +53,7 @@ Result<Window> window_of(const Node& node, std::array<int64_t, 2> kernel, const 
   if (pads.empty()) pads.assign(4, 0);
   const auto fits = [](int64_t pad) { return pad >= 0 && pad <= 1 << 15; };
   if (pads.size() != 4 || !std::ranges::all_of(pads, fits))
-    return error(ErrorCode::unsupported, "its pads are not four numbers of 0 to 32768");
+    return error(ErrorCode::unsupported, "its pads are not four numbers from 0 to 32768");
   const std::string automatic = string_of(node, "auto_pad", "NOTSET");
   for (size_t i = 0; i < 2; ++i) {
     const int64_t size = image[i + 2];
@@ -63,11 +63,11 @@ Result<Window> window_of(const Node& node, std::array<int64_t, 2> kernel, const 
       if (automatic == "SAME_LOWER") std::swap(pads[i], pads[i + 2]);
     }
     if (covered(kernel[i], dilation[i]) > size + pads[i] + pads[i + 2])
-      return error(ErrorCode::unsupported, "its windows of {} are larger than its input with its pads",
+      return error(ErrorCode::unsupported, "its windows of {} are larger than its padded input",
                    covered(kernel[i], dilation[i]));
     const int64_t needed = (out[i + 2] - 1) * stride[i] + covered(kernel[i], dilation[i]) - size - pads[i];
     if (needed > pads[i + 2] + stride[i])
-      return error(ErrorCode::malformed, "its output of {} is larger than its windows give", out[i + 2]);
+      return error(ErrorCode::malformed, "its output of {} is larger than its windows allow", out[i + 2]);
     pads[i + 2] = std::max<int64_t>(needed, 0);  // pixels after the last window do not count
   }
   const auto narrow = [](int64_t v) { return static_cast<int32_t>(v); };
@@ -133,11 +133,11 @@ Result<TensorId> bias(Lowering& l, size_t i, const ir::Quant& in, const ir::Quan
   const auto numbers_of = numbers(value);
   if (!numbers_of || (value.dtype != ir::DType::int32 && value.dtype != ir::DType::float32) ||
       std::ssize(*numbers_of) != channels || (channels > 1 && !is_row(value, channels)))
-    return error(ErrorCode::unsupported, "'{}' is no constant bias of int32 or float32, one for each channel",
+    return error(ErrorCode::unsupported, "'{}' is not a constant bias of int32 or float32, one per channel",
                  value.name);
   if (in.empty() && value.dtype == ir::DType::float32)
     return l.constant(value.dtype, {channels}, Bytes(value.data.begin(), value.data.end()));
-  if (in.empty() || weights.empty()) return error(ErrorCode::unsupported, "'{}' is no bias of floats", value.name);
+  if (in.empty() || weights.empty()) return error(ErrorCode::unsupported, "'{}' is not a bias of floats", value.name);
   ir::Quant steps{.scales = {}, .zero_points = {}, .axis = 0};
   Bytes bytes(static_cast<size_t>(channels) * 4);
   const auto of = [](const auto& list, size_t at) { return list[list.size() == 1 ? 0 : at]; };
@@ -153,7 +153,7 @@ Result<TensorId> bias(Lowering& l, size_t i, const ir::Quant& in, const ir::Quan
       if (std::abs(ratio - 1) > 1e-6) stored *= ratio;
     }
     if (std::isnan(stored))
-      return error(ErrorCode::malformed, "'{}' is no number in channel {}: a bias, or scales of 0", value.name, c);
+      return error(ErrorCode::malformed, "'{}' is not a number in channel {}: a bias, or scales of 0", value.name, c);
     SK_TRY(l.check_sum(stored, step));
     const auto whole = static_cast<int32_t>(std::nearbyint(stored));
     std::memcpy(bytes.data() + c * 4, &whole, 4);
@@ -221,7 +221,7 @@ Result<void> conv_transpose(Lowering& l) {
   if (filter.size() != 4 || filter[0] != image[1] || filter[1] != out[1])
     return error(ErrorCode::unsupported, "its weights have groups, or do not fit");
   if (dilation != std::array<int64_t, 2>{1, 1} || string_of(l.node(), "auto_pad", "NOTSET") != "NOTSET")
-    return error(ErrorCode::unsupported, "its windows have gaps, or its padding is automatic");
+    return error(ErrorCode::unsupported, "its windows are dilated, or its padding is automatic");
   std::vector<int64_t> pads = ints_of(l.node(), "pads");
   const bool is_sized = !ints_of(l.node(), "output_shape").empty();  // gives the pads; "pads" is ignored
   if (pads.empty() || is_sized) pads.assign(4, 0);
@@ -300,7 +300,7 @@ Result<void> matmul(Lowering& l) {
     SK_TRY_ASSIGN(const auto in, l.input_dims(0));
     return dense(l, false, in.size() != 2);
   }
-  if (l.unit().activation != ir::Activation::none) return error(ErrorCode::unsupported, "a Relu or Clip is behind it");
+  if (l.unit().activation != ir::Activation::none) return error(ErrorCode::unsupported, "a Relu or Clip follows it");
   SK_TRY_ASSIGN(const TensorId a, l.read(0, Layout::plain));
   SK_TRY_ASSIGN(const TensorId b, l.read(1, Layout::plain));
   SK_TRY_ASSIGN(const TensorId to, l.write(0, Layout::plain));
@@ -319,7 +319,7 @@ ir::PoolAttrs pool_attrs(const Window& w, ir::Padding padding) {
 Result<Window> pool_window(Lowering& l, const std::vector<int32_t>& image, const std::vector<int32_t>& out) {
   SK_TRY_ASSIGN(const auto kernel, pair_of(l.node(), "kernel_shape"));
   SK_TRY_ASSIGN(Window w, window_of(l.node(), kernel, image, out));
-  if (w.dilation_h != 1 || w.dilation_w != 1) return error(ErrorCode::unsupported, "its window has gaps");
+  if (w.dilation_h != 1 || w.dilation_w != 1) return error(ErrorCode::unsupported, "its window is dilated");
   // If the strides leave out pixels, hosts begin inside the image, which is a negative padding.
   const std::string automatic = string_of(l.node(), "auto_pad", "NOTSET");
   if (!automatic.starts_with("SAME")) return w;

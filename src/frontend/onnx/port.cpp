@@ -102,7 +102,7 @@ std::string line_of(const char* side, const Port& port) {
 }
 
 Result<Port> port_of(std::istringstream& line, const ir::Graph& graph, const std::vector<ir::TensorId>& ids) {
-  const Error wrong = error(ErrorCode::malformed, "its inputs and outputs are not as its graph has them");
+  const Error wrong = error(ErrorCode::malformed, "its inputs and outputs differ from those of its graph");
   Port port;
   uint32_t scale = 0;
   line >> port.n >> port.c >> port.hw >> port.is_float >> port.flips >> std::hex >> scale >> std::dec >>
@@ -161,7 +161,7 @@ Result<Ports> ports_of(const std::string& note, const ir::Graph& graph) {
   }
   // Unused outputs have no port.
   if (out.inputs.size() != graph.inputs.size() || given.size() != graph.inputs.size() || read.empty())
-    return error(ErrorCode::malformed, "not all inputs of its graph are there, or no output");
+    return error(ErrorCode::malformed, "an input of its graph is missing, or it has no output");
   return out;
 }
 

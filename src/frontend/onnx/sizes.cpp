@@ -18,7 +18,7 @@ Result<Outputs> of_both(Sizes& s, std::initializer_list<size_t> which) {
   for (const size_t i : which) {
     if (s.id(i) == kNone) continue;
     const auto both = broadcast(out, s.in(i));
-    if (!both) return misfit("its inputs have sizes that do not fit each other");
+    if (!both) return misfit("its inputs have incompatible sizes");
     out = *both;
   }
   return Outputs{out};
@@ -27,7 +27,7 @@ Result<Outputs> elementwise(Sizes& s) {
   Dims out;
   for (size_t i = 0; i < s.node.inputs.size(); ++i) {
     const auto both = broadcast(out, s.in(i));
-    if (!both) return misfit("its inputs have sizes that do not fit each other");
+    if (!both) return misfit("its inputs have incompatible sizes");
     out = *both;
   }
   return Outputs{out};
@@ -61,7 +61,7 @@ Result<Outputs> reshape(Sizes& s) {
   const bool keeps_zero = int_of(s.node, "allowzero", 0) != 0;
   for (size_t i = 0; i < out.size(); ++i) {
     if (out[i] == 0 && !keeps_zero) {
-      if (i >= from.size()) return misfit("its shape keeps a size that is not there");
+      if (i >= from.size()) return misfit("its shape keeps a dimension that does not exist");
       out[i] = from[i];
     }
     if (out[i] < -1) return misfit("its shape has a negative size");
@@ -141,7 +141,7 @@ Result<Outputs> slice(Sizes& s) {
   if (s.unknown || !starts || !ends) return Outputs();
   if (starts->size() != ends->size() || (axes && axes->size() != starts->size()) ||
       (steps && steps->size() != starts->size()))
-    return misfit("its limits are not one for each axis");
+    return misfit("it does not have one limit per axis");
   for (size_t i = 0; i < starts->size(); ++i) {
     SK_TRY_ASSIGN(const size_t axis, s.axis(axes ? (*axes)[i] : static_cast<int64_t>(i), out.size()));
     const int64_t dim = out[axis], step = steps ? (*steps)[i] : 1;
@@ -161,7 +161,7 @@ Result<Outputs> split(Sizes& s) {
   if (s.unknown) return Outputs();
   SK_TRY_ASSIGN(const size_t axis, s.axis(int_of(s.node, "axis", 0), from.size()));
   const size_t count = s.node.outputs.size();
-  if (given && given->size() != count) return misfit("its sizes are not one for each output");
+  if (given && given->size() != count) return misfit("it does not have one size per output");
   Outputs out(count, from);
   const int64_t share = (from[axis] + static_cast<int64_t>(count) - 1) / static_cast<int64_t>(count);
   int64_t left = from[axis];
@@ -183,7 +183,7 @@ Result<Outputs> pad(Sizes& s) {
   for (size_t i = 0; i < count; ++i) {
     SK_TRY_ASSIGN(const size_t axis, s.axis(axes ? (*axes)[i] : static_cast<int64_t>(i), out.size()));
     const int64_t before = (*pads)[i], after = (*pads)[i + count];
-    if (std::abs(before) > kMostSize || std::abs(after) > kMostSize) return misfit("a pad is no size");
+    if (std::abs(before) > kMostSize || std::abs(after) > kMostSize) return misfit("a pad is not a size");
     out[axis] = std::max<int64_t>(out[axis] + before + after, 0);
   }
   return Outputs{out};
@@ -208,11 +208,11 @@ Result<Outputs> resize(Sizes& s) {
     if (!scales) return s.unknown = true, Outputs();
     for (size_t i = 0; i < scales->size() && i < from.size(); ++i) {
       const double size = std::floor(static_cast<double>(from[i]) * (*scales)[i]);
-      if (!(size >= 0 && size < static_cast<double>(kMostSize))) return misfit("its scale is no number above 0");
+      if (!(size >= 0 && size < static_cast<double>(kMostSize))) return misfit("its scale is not a number above 0");
       out.push_back(static_cast<int64_t>(size));
     }
   }
-  if (out.size() != from.size()) return misfit("its sizes are not one for each dimension");
+  if (out.size() != from.size()) return misfit("it does not have one size per dimension");
   return Outputs{out};
 }
 
@@ -262,7 +262,7 @@ Result<Outputs> top_k(Sizes& s) {
   const auto k = s.list("k", 1);
   if (s.unknown || !k || k->size() != 1) return Outputs();
   SK_TRY_ASSIGN(const size_t axis, s.axis(int_of(s.node, "axis", -1), out.size()));
-  if (k->front() < 0 || k->front() > out[axis]) return misfit("it picks more than there are");
+  if (k->front() < 0 || k->front() > out[axis]) return misfit("it picks more elements than exist");
   out[axis] = k->front();
   return Outputs{out, out};
 }
@@ -309,9 +309,9 @@ Result<Outputs> tile(Sizes& s) {
   Dims out = s.in(0);
   const auto repeats = s.list("repeats", 1);
   if (s.unknown || !repeats) return Outputs();
-  if (repeats->size() != out.size()) return misfit("its repeats are not one for each dimension");
+  if (repeats->size() != out.size()) return misfit("it does not have one repeat per dimension");
   for (size_t i = 0; i < out.size(); ++i) {
-    if ((*repeats)[i] < 0 || (*repeats)[i] > kMostSize) return misfit("a repeat is no number");
+    if ((*repeats)[i] < 0 || (*repeats)[i] > kMostSize) return misfit("a repeat is not a number");
     out[i] *= (*repeats)[i];
   }
   return Outputs{out};

@@ -15,14 +15,14 @@ static Result<Outputs> windows(Sizes& s, const Dims& image, const Dims& kernel, 
   if (dilations.empty()) dilations.assign(rank, 1);
   if (pads.empty()) pads.assign(2 * rank, 0);
   if (strides.size() != rank || dilations.size() != rank || pads.size() != 2 * rank)
-    return misfit("its strides, dilations or pads are not one for each dimension");
+    return misfit("it does not have one stride, dilation or pad per dimension");
   const std::string automatic = string_of(s.node, "auto_pad", "NOTSET");
   Dims out = {image[0], channels};
   for (size_t i = 0; i < rank; ++i) {
     const auto fits = [](int64_t v, int64_t least) { return v >= least && v < kMostSize; };
     if (!fits(strides[i], 1) || !fits(dilations[i], 1) || !fits(kernel[i], 1) || !fits(pads[i], 0) ||
         !fits(pads[i + rank], 0))
-      return misfit("a window, stride, dilation or pad is no size");
+      return misfit("a window, stride, dilation or pad is not a size");
     const int64_t size = image[i + 2], extent = (kernel[i] - 1) * dilations[i] + 1;
     if (automatic.starts_with("SAME")) {
       out.push_back((size + strides[i] - 1) / strides[i]);
@@ -70,7 +70,7 @@ Result<Outputs> conv_transpose(Sizes& s) {
     const auto fits = [](int64_t v) { return v >= 0 && v < 1 << 20; };
     if (!fits(strides[i]) || !fits(pads[i]) || !fits(pads[i + rank]) || !fits(more[i]) || !fits(image[i + 2]) ||
         !fits(filter[i + 2]) || (!given.empty() && !fits(given[i])))
-      return misfit("a stride, pad or size is no size");
+      return misfit("a stride, pad or size is not a size");
     out.push_back(!given.empty()
                       ? given[i]
                       : (image[i + 2] - 1) * strides[i] + filter[i + 2] + more[i] - pads[i] - pads[i + rank]);

@@ -17,7 +17,7 @@ Result<ir::Quant> quant_of(const Model& model, int scale, int zero, int64_t axis
   ir::Quant quant;
   const auto scales = scale == kNone ? std::nullopt : numbers(model.value(scale));
   if (!scales || scales->empty() || model.value(scale).dtype != ir::DType::float32)
-    return error(ErrorCode::unsupported, "its scale is no constant of float32");
+    return error(ErrorCode::unsupported, "its scale is not a constant of float32");
   for (const double one : *scales) {
     if (!(one > 0) || !std::isfinite(one)) return error(ErrorCode::unsupported, "its scale is {}", one);
     quant.scales.push_back(static_cast<float>(one));
@@ -26,7 +26,7 @@ Result<ir::Quant> quant_of(const Model& model, int scale, int zero, int64_t axis
   if (zero != kNone) {
     const auto zeros = integers(model.value(zero));
     if (!zeros || zeros->size() != scales->size())
-      return error(ErrorCode::unsupported, "its zero point is no constant that goes with its scale");
+      return error(ErrorCode::unsupported, "its zero point is not a constant that fits its scale");
     for (size_t i = 0; i < zeros->size(); ++i) quant.zero_points[i] = static_cast<int32_t>((*zeros)[i]);
   }
   if (quant.per_channel()) quant.axis = static_cast<int32_t>(axis);
@@ -174,7 +174,7 @@ class Finder {
     if (model_.value(value).is_8bit() && is_move(unit) && !unit.inputs.empty()) {
       const auto is_other = [&](const Operand& one) { return one.quant != unit.inputs[0].quant; };
       if (unit.op == "Concat" && std::ranges::any_of(unit.inputs, is_other))
-        return error(ErrorCode::unsupported, "it joins integers of different scales as they are");
+        return error(ErrorCode::unsupported, "it concatenates integers with different scales unchanged");
       unit.outputs.push_back({value, unit.inputs[0].quant});
       return {};
     }
@@ -208,7 +208,8 @@ class Finder {
     if (value == kNone) return error(ErrorCode::malformed, "it has no output");
     const auto& readers = links_.consumers[static_cast<size_t>(value)];
     if (readers.size() != 1 || model_.value(value).is_output || model_.node(readers[0]).is_taken)
-      return error(ErrorCode::unsupported, "its output '{}' is not quantized, or not only", model_.value(value).name);
+      return error(ErrorCode::unsupported, "its output '{}' is not quantized, or also used unquantized",
+                   model_.value(value).name);
     return readers[0];
   }
 
@@ -220,7 +221,7 @@ class Finder {
       for (int i = 1; i <= 2; ++i) {
         const auto limit = at(node, i) == kNone ? std::nullopt : limit_of(at(node, i));
         if (at(node, i) != kNone && !limit)
-          return error(ErrorCode::unsupported, "the limits of its Clip are no constants");
+          return error(ErrorCode::unsupported, "the limits of its Clip are not constants");
         if (limit) (i == 1 ? low : high) = *limit;
       }
       low = std::max<double>(low, float_of(node, "min", -std::numeric_limits<float>::infinity()));

@@ -81,7 +81,7 @@ TEST(Units, HaveAsManyZeroPointsAsScales) {
     const int zeros = one.net.constant(DType::uint8, {static_cast<int64_t>(count)}, Bytes(count, 120));
     for (Node& node : one.net.model.nodes) node.inputs[2] = zeros;
     one.net.node("Sigmoid", {one.x}, {one.y});
-    EXPECT_EQ(one.refusal(), count == 1 ? "" : "its zero point is no constant that goes with its scale");
+    EXPECT_EQ(one.refusal(), count == 1 ? "" : "its zero point is not a constant that fits its scale");
   }
 }
 
@@ -127,7 +127,7 @@ TEST(Units, JoinIntegersOfOneScale) {
     net.model.values[static_cast<size_t>(y)].is_output = true;
     const std::vector<Unit> units = units_of(net.model, links_of(net.model));
     ASSERT_EQ(units.size(), 1U);
-    EXPECT_EQ(units[0].refusal, scale == 0.05F ? "" : "it joins integers of different scales as they are");
+    EXPECT_EQ(units[0].refusal, scale == 0.05F ? "" : "it concatenates integers with different scales unchanged");
   }
 }
 

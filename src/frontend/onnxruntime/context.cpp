@@ -25,15 +25,15 @@ Result<void> name_ports(std::vector<Port>& ports, const Model& model, const std:
   if (ports.size() != values.size())
     return error(ErrorCode::malformed, "it has {} inputs or outputs, its node {}", ports.size(), values.size());
   for (size_t i = 0; i < ports.size(); ++i) {
-    if (values[i] == kNone) return error(ErrorCode::malformed, "its node leaves one out");
+    if (values[i] == kNone) return error(ErrorCode::malformed, "its node omits one");
     const Value& value = model.value(values[i]);
     if (ports[i].is_float ? value.dtype != ir::DType::float32 : !value.is_8bit())
       return error(ErrorCode::malformed, "'{}' has another type", value.name);
     const std::vector<int64_t>& dims = ports[i].dims;
     const auto is_same = [](int64_t mine, int64_t theirs) { return theirs < 0 || mine == theirs; };
     if (value.dims && !std::ranges::equal(dims, *value.dims, is_same))
-      return error(ErrorCode::malformed, "'{}' has shape {}, in the part {}", value.name, fmt::join(*value.dims, "x"),
-                   fmt::join(dims, "x"));
+      return error(ErrorCode::malformed, "'{}' has shape {}, but {} in the part", value.name,
+                   fmt::join(*value.dims, "x"), fmt::join(dims, "x"));
     ports[i].name = value.name;
   }
   return {};
@@ -49,11 +49,12 @@ Result<Bytes> bytes_of(const Node& node, const std::string& path) {
   constexpr size_t kLongest = 255;
   if (name.empty() || name.size() > kLongest || name == "." || name == ".." ||
       name.find_first_of(std::string_view("/\\\0", 3)) != std::string_view::npos)
-    return error(ErrorCode::malformed, "its bytes are to be in '{}', which is not a name of a file beside the model",
+    return error(ErrorCode::malformed,
+                 "its bytes are expected in '{}', which is not the name of a file beside the model",
                  printable(text.substr(0, kLongest)));
   if (path.empty())
     return error(ErrorCode::unsupported,
-                 "its bytes are in the file '{}' beside the model, which is no file here: load the model by its path",
+                 "its bytes are in the file '{}' beside the model, which was not found: load the model by its path",
                  printable(text));
   return read_file(std::filesystem::path(path).replace_filename(text));
 }
@@ -98,11 +99,10 @@ std::vector<const char*> names_of(std::span<const Port> ports) {
 Result<void> check_fits_model(uint64_t bytes) {
   constexpr uint64_t kMost = INT32_MAX;  // limit of Protocol Buffers
   if (bytes <= kMost) return {};
-  return error(
-      ErrorCode::unsupported,
-      "compiled parts of {} bytes do not fit one ONNX file, which has {} at most: ep.context_embed_mode 0 puts "
-      "them into files beside it",
-      bytes, kMost);
+  return error(ErrorCode::unsupported,
+               "compiled parts of {} bytes do not fit one ONNX file of at most {}: ep.context_embed_mode 0 puts them "
+               "into files beside it",
+               bytes, kMost);
 }
 
 Result<OrtNode*> context_node(const Ort& ort, const std::string& name, const Part& part, const std::string& chip,
@@ -138,7 +138,7 @@ Result<StoredPart> part_from(const Model& model, int node, const std::string& pa
   SK_TRY_ASSIGN(runtime::CompiledModel saved, runtime::read_compiled(bytes));
   const std::string name = string_of(model.node(node), kName, "");
   if (string_of(model.node(node), kHash, "") != hash_of(text, name))
-    return error(ErrorCode::malformed, "its bytes are not those that its node was written with: write the model again");
+    return error(ErrorCode::malformed, "its bytes differ from those its node was written with: write the model again");
   SK_TRY_ASSIGN(Ports ports, ports_of(saved.note, saved.graph));
   SK_TRY(name_ports(ports.inputs, model, model.node(node).inputs));
   SK_TRY(name_ports(ports.outputs, model, model.node(node).outputs));

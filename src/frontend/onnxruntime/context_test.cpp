@@ -52,8 +52,8 @@ TEST(StoredPart, GoesWithItsNodeOrIsRefused) {
        [](Stored& s) {
          s.model.nodes[0].inputs = {0, 0};
        }},
-      {"its node leaves one out", [](Stored& s) { s.model.nodes[0].inputs = {onnx::kNone}; }},
-      {"its bytes are not those that its node was written with: write the model again",
+      {"its node omits one", [](Stored& s) { s.model.nodes[0].inputs = {onnx::kNone}; }},
+      {"its bytes differ from those its node was written with: write the model again",
        [](Stored& s) { s.set("partition_name", "q"); }},
       {"its embed_mode is 2, neither 0 nor 1", [](Stored& s) { s.mode(2); }},
   };
@@ -82,7 +82,7 @@ TEST(StoredPart, IsInAFileBesideTheModelOnly) {
   stored.mode(0);
   stored.set("ep_cache_context", "part.bin");
   EXPECT_EQ(stored.refusal(model), "");
-  EXPECT_NE(stored.refusal("").find("'part.bin' beside the model, which is no file here"), std::string::npos);
+  EXPECT_NE(stored.refusal("").find("'part.bin' beside the model, which was not found"), std::string::npos);
   for (const std::string& name :
        {std::string(folder / "part.bin"), std::string("../") + folder.filename().string() + "/part.bin",
         std::string("inner/part.bin"), std::string("./part.bin"), std::string(".."), std::string("."), std::string(),

@@ -58,11 +58,11 @@ std::vector<Offered> offered() {
   std::vector<Offered> out;
   const char* named = environment_variable("SKILLET_DEVICE");
   const std::string wanted = named == nullptr ? "auto" : named;
-  if (wanted != "auto" && wanted != "npu") return {{wanted, "as SKILLET_DEVICE says"}};
+  if (wanted != "auto" && wanted != "npu") return {{wanted, "as set by SKILLET_DEVICE"}};
   for (const runtime::ListedDevice& one : runtime::list_nodes()) {
     if (one.usable) out.push_back({one.device, one.title, true});
   }
-  if (out.empty()) out.push_back({wanted, "no NPU is here; the option device=sim:CHIP simulates one"});
+  if (out.empty()) out.push_back({wanted, "this machine has no NPU; the option device=sim:CHIP simulates one"});
   return out;
 }
 
@@ -170,7 +170,7 @@ OrtStatus* create_factories(const OrtApiBase* base, const OrtLogger* logger, Ort
   try {
     auto ort = Ort::of(*base);
     if (!ort.ok()) return refuse(*base, "skillet: " + ort.error().message);
-    if (most == 0) return refuse(*base, "skillet: the host takes no factory");
+    if (most == 0) return refuse(*base, "skillet: the host accepts no factory");
     auto factory = std::make_unique<Factory>();
     factory->ort = std::make_shared<const Ort>(*ort);
     set_functions(*factory);

@@ -265,17 +265,16 @@ Result<Ort> Ort::of(const OrtApiBase& base) {
   // The oldest table already has the function that makes a status.
   if (ort.version_ < kOldestVersion) {
     if (ort.version_ != 0) ort.api_ = base.get_api(ort.version_);
-    return error(
-        ErrorCode::unsupported,
-        "ONNX Runtime {} cannot compile for providers outside it; 1.23 or newer can: pip install -U onnxruntime",
-        printable(version));
+    return error(ErrorCode::unsupported,
+                 "ONNX Runtime {} cannot compile for plug-in providers; 1.23 or newer can: pip install -U onnxruntime",
+                 printable(version));
   }
   ort.api_ = base.get_api(ort.version_);
   if (ort.api_ == nullptr)
-    return error(ErrorCode::unsupported, "ONNX Runtime {} gives no table of version {}", printable(version),
+    return error(ErrorCode::unsupported, "ONNX Runtime {} has no API table of version {}", printable(version),
                  ort.version_);
   ort.ep_api_ = ort.call(kGetEpApi);
-  if (ort.ep_api_ == nullptr) return error(ErrorCode::unsupported, "this ONNX Runtime takes no providers");
+  if (ort.ep_api_ == nullptr) return error(ErrorCode::unsupported, "this ONNX Runtime accepts no plug-in providers");
   return ort;
 }
 

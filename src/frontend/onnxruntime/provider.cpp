@@ -145,7 +145,7 @@ Result<std::string_view> why_no_part(const Provider& provider, const OrtGraph* g
   SK_TRY(ort.attempt(kGraphParent, graph, &parent));
   bool has_graphs = parent != nullptr || read.reads_outside;
   if (ort.version() < kNamesOfGraphsSince && (has_graphs || provider.has_compiled))
-    return std::string_view("this ONNX Runtime takes parts of several graphs for one");
+    return std::string_view("this ONNX Runtime confuses parts of several graphs");
   if (!provider.saves_context) return std::string_view();
   for (const OrtNode* node : read.nodes) {
     size_t graphs = 0;
@@ -270,7 +270,7 @@ Result<std::unique_ptr<Provider>> make_provider(std::shared_ptr<const Ort> ort, 
   if (made->saves_beside && made->context_path.empty() && session.contains("session.disable_model_compile")) {
     made->saves_beside = false;
     say(*made, kLogWarning,
-        "the host names no file that it writes: the compiled parts are in the model, not in files beside it");
+        "the host names no output file: the compiled parts are in the model, not in files beside it");
   }
   set_functions(*made);
   made->options = host::parse_options(options, environment_variable);

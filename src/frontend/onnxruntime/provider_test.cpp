@@ -142,7 +142,7 @@ TEST(Provider, WritesNothingBesideAModelInMemory) {
       const Session session(entries);
       const bool is_memory = is_compiler && !has_path;
       EXPECT_EQ(session.provider->saves_beside, !is_memory);
-      const auto told = [](const std::string& line) { return line.find("names no file that it writes") != line.npos; };
+      const auto told = [](const std::string& line) { return line.find("names no output file") != line.npos; };
       EXPECT_EQ(std::ranges::any_of(session.logger.lines, told), is_memory);
     }
   }

@@ -251,7 +251,7 @@ class Sessions(unittest.TestCase):
         gc.collect()
         for call in (lambda: session.run(recorded_input()), lambda: session.start([recorded_input()], [output]),
                      session.operations):
-            self.assertRaisesRegex(skillet.InvalidArgument, "waited for first", call)
+            self.assertRaisesRegex(skillet.InvalidArgument, "a run is in progress", call)
         session.wait()
         self.assertTrue(np.array_equal(output, expected))
         self.assertRaisesRegex(skillet.InvalidArgument, "no run has been started", session.wait)

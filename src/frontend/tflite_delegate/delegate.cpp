@@ -45,7 +45,7 @@ Result<std::unique_ptr<Kernel>> take_kernel(TfLiteContext* context, const TfLite
   for (const int index : replaced) {
     SK_TRY_ASSIGN(HostNode node, read_node(context, index));
     if (node.op.kind == ir::OpKind::opaque)  // shared memory was only checked for the preview's sets
-      return error(ErrorCode::unsupported, "the host divided the graph otherwise than it said");
+      return error(ErrorCode::unsupported, "the host divided the graph differently than announced");
     nodes.push_back(std::move(node));
   }
   return Kernel::create(context, delegate.state, std::move(nodes), {outputs.begin(), outputs.end()});

@@ -446,7 +446,7 @@ TEST(Delegate, WrongUseIsSaidWhenItIsLoaded) {
       {{{"strict", "1"}, {"device", "cpu"}}, false, "strict=1, but device=cpu", "strict=1"},
       {{{"require_npu", "1"}, {"device", "sim:toaster"}}, false, "no chip 'toaster'", "no chip 'toaster'"},
       {{{"require_npu", "1"}, {"device", "sim:a311d"}}, true, "", "device sim:a311d"},
-      {{{"require_npu", "maybe"}, {"device", "sim:a311d"}}, true, "", "is there (0); taking 1"},
+      {{{"require_npu", "maybe"}, {"device", "sim:a311d"}}, true, "", "is present (0); taking 1"},
       {{{"profile", "maybe"}, {"device", "sim:a311d"}}, true, "", "(0); ignored"},
       {{{"switches", "+"}, {"device", "sim:a311d"}}, true, "", "option switches: '+' is not a valid value"},
       {{{"device", "a311d"}}, true, "did you mean 'sim:a311d'?", "did you mean 'sim:a311d'?"},

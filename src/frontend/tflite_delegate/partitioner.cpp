@@ -129,7 +129,7 @@ Result<std::vector<host::Set>> Partitioner::divide() {
 Result<std::vector<Refusal>> Partitioner::propose(const host::Set& set, bool by_cost) {
   const auto shared = std::ranges::count_if(set.nodes, [&](int node) { return together_.contains(node); });
   if (shared != 0 && static_cast<size_t>(shared) != together_.size())
-    return error(ErrorCode::unsupported, "the host would run other operations between those that share memory");
+    return error(ErrorCode::unsupported, "the host would run other operations between operations that share memory");
   std::vector<HostNode> nodes;
   for (const int index : set.nodes) {
     const auto found = std::ranges::find(nodes_, index, &HostNode::index);

@@ -63,7 +63,7 @@ TfLiteDelegate* create(const char* const* keys, const char* const* values, size_
   } catch (const std::exception& caught) {
     if (report_error != nullptr) report_error(text_of(caught));
   } catch (...) {
-    if (report_error != nullptr) report_error("something unknown was thrown");
+    if (report_error != nullptr) report_error("an unknown exception was thrown");
   }
   return nullptr;
 }

@@ -128,7 +128,7 @@ class Importer {
     uint64_t total = 0;
     for (const ir::Tensor& tensor : graph_.tensors) total += static_cast<uint64_t>(tensor.bytes());
     if (total <= limit) return {};
-    return error(ErrorCode::unsupported, "its tensors take {} bytes; a file of {} bytes may ask for {}", total,
+    return error(ErrorCode::unsupported, "its tensors take {} bytes; a file of {} bytes may take {}", total,
                  file_->size(), limit);
   }
 

@@ -54,7 +54,7 @@ TEST(LayerFile, TablesMayTellOfTheirMemory) {
   };
   EXPECT_EQ(with("851599")->layers[0].memory_cycles, 851599);
   EXPECT_EQ(with("")->layers[0].memory_cycles, 0);
-  EXPECT_EQ(with("-1").error().message, "line 2: column ddr_cycles: '-1' is no whole number from 0 to 4294967296");
+  EXPECT_EQ(with("-1").error().message, "line 2: column ddr_cycles: '-1' is not a whole number from 0 to 4294967296");
 }
 
 // Errors name line and column.
@@ -71,7 +71,7 @@ TEST(LayerFile, BadFiles) {
     std::string_view from, to, words;
   };
   for (const Case& c :
-       {Case{"8,8,3", "nan,8,3", "line 2: column in_h: 'nan' is no whole number from 0 to 65536"},
+       {Case{"8,8,3", "nan,8,3", "line 2: column in_h: 'nan' is not a whole number from 0 to 65536"},
         Case{"8,8,3", "8,1e9,3", "column in_w: '1e9'"}, Case{"8,8,3", "8,8,-3", "column in_c: '-3'"},
         Case{"8,8,3", "8,8,3.5", "column in_c: '3.5'"}, Case{"8,8,3", "99999999999999999999,8,3", "column in_h"},
         Case{"8,8,3", "65536,65536,65536", "elements or weights"}, Case{"8,8,3", "0,8,3", "a size of 0"},

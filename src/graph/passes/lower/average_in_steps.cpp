@@ -1,4 +1,4 @@
-// AVERAGE_POOL_2D of windows that lie side by side (pyramid pooling), as averages of parts of them and the averages of
+// AVERAGE_POOL_2D of adjacent windows (pyramid pooling), as averages of parts of them and the averages of
 // those, for chips without such strides. Each rounds by half a step: within one, together.
 #include <optional>
 #include <utility>

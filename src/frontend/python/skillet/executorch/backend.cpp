@@ -58,7 +58,7 @@ bool is_of_type(ScalarType type, skillet_type wanted) {
 // Checks that the host's tensor fits the model's: type, sizes, and the order of dimensions in memory.
 Error check(const EValue& value, const skillet_tensor_info& info, size_t index) {
   if (!value.isTensor()) {
-    ET_LOG(Error, "Skillet: argument %zu is no tensor", index);
+    ET_LOG(Error, "Skillet: argument %zu is not a tensor", index);
     return Error::InvalidArgument;
   }
   const Tensor& tensor = value.toTensor();
