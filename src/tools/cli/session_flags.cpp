@@ -112,7 +112,7 @@ void add_session(const Verb& verb, SessionFlags& flags, Tunings tunings) {
   add_cores(verb, flags.cores);
   add_partition(verb, flags);
   verb.option("--switches", flags.switches,
-              "single tuning switches to turn on, joined by + (docs/tuning.md). Default: none")
+              "single tuning switches to turn on, joined by + (docs/tuned.md). Default: none")
       .variable("SKILLET_SWITCHES")
       .check(value_of("switches", "names of switches, joined by +"));
 }
