@@ -181,7 +181,7 @@ class Programs(unittest.TestCase):
 
     def test_skillet_compiles_nothing_for_ethos_u85(self):
         done = skillet("check", MODELS / "conv_uint8.tflite", "--device", "sim:ethos-u85-256")
-        self.assertIn("Skillet compiles for Ethos-U55 and U65; for this chip Arm's compiler Vela does", " ".join(done.stdout.split()))
+        self.assertIn("Skillet compiles for Ethos-U55 and U65; for this chip use Arm's compiler Vela", " ".join(done.stdout.split()))
 
     def test_a_recorded_run_decodes(self):
         rows = {"conv_int8.ethos-u55-32": ("ifm_precision is_signed=true precision=bits_8", "op_conv", "op_stop mask=65535"),
@@ -214,7 +214,7 @@ class Forged(unittest.TestCase):
         mark = model.index(b"COP1")
         stream = mark + 32
         conv = model.index((0x0002).to_bytes(4, "little"), stream)
-        cases = [(mark, b"COP2", "its first operand is of the format COP2, which is not read here"), (mark, b"COP3", "does not begin with COP1"), (mark + 28, b"\2\xff\xff\xff", "words of commands, and should have"),
+        cases = [(mark, b"COP2", "its first operand has format COP2, which is not supported"), (mark, b"COP3", "does not begin with COP1"), (mark + 28, b"\2\xff\xff\xff", "words of commands instead of"),
                  (conv, (0x0FFF).to_bytes(4, "little"), "is no command that may be sent"),
                  (conv, (0x0006_0005).to_bytes(4, "little"), "op_pool.mode 6 is unknown"),
                  (conv, (0x0000_0006).to_bytes(4, "little"), "register ifm2_broadcast was never set")]

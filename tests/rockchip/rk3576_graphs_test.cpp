@@ -267,10 +267,10 @@ TEST(Rk3576Graphs, LimitsOfSizesAreTakenOrNamed) {
       {"of 9", conv("1x33x33x16", "16x3x3x16", "1x4x4x16", "0.01", "0", "stride_h=9 stride_w=9"),
        "strides of 9 and 9; the NPU has 1 to 7"},
       {"of 1 and 3", conv("1x10x13x16", "16x3x3x16", "1x10x5x16", "0.01", "0", "stride_h=1 stride_w=3"),
-       "strides that differ"},
+       "different strides"},
       {"of 5 and 2, depthwise",
        conv("1x21x13x48", "1x3x3x48", "1x5x7x48", "0.01", "0", "stride_h=5 stride_w=2", kDepthwise),
-       "strides that differ"},
+       "different strides"},
       {"a row of 70000 pixels", conv("1x1x70000x16", "16x1x1x16", "1x1x70000x16"), "the NPU counts to 2047"},
       {"two images", conv("2x5x5x16", "16x3x3x16", "2x5x5x16"), "axis 0 is none"},
       {"a maximum in steps of 17",
@@ -331,8 +331,8 @@ TEST(Rk3576Graphs, LimitsOfValuesAreTakenOrNamed) {
        conv("1x5x5x4", "1x1x1x4", "1x5x5x4", "[0.01 0.008 0.01 0.009]", "0", "", kDepthwise, "[1 0 -3 4]"), ""},
       {"one whose scale is 10^4 less than the others'",
        conv("1x5x5x4", "1x1x1x4", "1x5x5x4", "[0.01 0.000001 0.01 0.009]", "0", "", kDepthwise, "[1 0 -3 4]"), ""},
-      {"a sum whose weights would be coarse", sum("1x5x5x8", 0.02F, 0.02004F, 0.004F), "weights of 8 bits"},
-      {"a sum of scales 10^4 apart", sum("1x5x5x8", 0.02F, 0.000002F, 0.0001F), "scales too far"},
+      {"a sum whose weights would be coarse", sum("1x5x5x8", 0.02F, 0.02004F, 0.004F), "8-bit weights"},
+      {"a sum of scales 10^4 apart", sum("1x5x5x8", 0.02F, 0.000002F, 0.0001F), "too far from"},
   };
   for (const Limit& row : rows) judge_limit(row);
 }
@@ -346,7 +346,7 @@ TEST(Rk3576Graphs, LimitsOfOtherOperationsAreTakenOrNamed) {
       {"rows that are joined",
        tensor(0, "1x4x4x32", 0.05F, 3, "int8") + tensor(1, "1x8x4x32", 0.05F, 3, "int8") +
            "inputs 0\noutputs 1\nop 0 CONCATENATION in=[0 0] out=[1] axis=1\n",
-       "joins rows or columns"},
+       "concatenates rows or columns"},
       {"a maximum of 16x16", maximum(16, "valid", 17), ""},
       {"of 13x13 over 48 channels, one pixel left",
        tensor(0, "1x13x13x48", 0.05F, 3, "int8") + tensor(1, "1x1x1x48", 0.05F, 3, "int8") +
@@ -365,7 +365,7 @@ TEST(Rk3576Graphs, LimitsOfOtherOperationsAreTakenOrNamed) {
       {"an average of windows that leave the image",
        tensor(0, "1x9x9x16", 0.05F, 3, "int8") + tensor(1, "1x9x9x16", 0.05F, 3, "int8") +
            "inputs 0\noutputs 1\nop 0 AVERAGE_POOL_2D in=[0] out=[1] padding=same filter_h=3 filter_w=3\n",
-       "leave the image in part"},
+       "are partly outside the image"},
       {"a dilated filter, which becomes one with zeros",
        conv("1x9x9x16", "16x3x3x16", "1x9x9x16", "0.01", "0", "dilation_h=2 dilation_w=2"), ""},
   };

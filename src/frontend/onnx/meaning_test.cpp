@@ -130,9 +130,9 @@ TEST(Meaning, ABiasThatItsSumsCannotHoldIsLeft) {
     double number;
     float step;  // of the output; sums have steps of 1
     const char* refusal;
-  } rows[] = {{Of::reals, 0.4, 0.01F, "between two steps"},  {Of::reals, 0.4, 0.9F, ""},
-              {Of::reals, 0.4, 0.7F, "between two steps"},   {Of::reals, 7, 0.01F, ""},
-              {Of::steps, 40, 0.01F, "between two steps"},   {Of::steps, 300, 0.01F, ""},
+  } rows[] = {{Of::reals, 0.4, 0.01F, "not a multiple"},     {Of::reals, 0.4, 0.9F, ""},
+              {Of::reals, 0.4, 0.7F, "not a multiple"},      {Of::reals, 7, 0.01F, ""},
+              {Of::steps, 40, 0.01F, "not a multiple"},      {Of::steps, 300, 0.01F, ""},
               {Of::reals, 3e9, 1, "more than 32 bits"},      {Of::sums, INT32_MAX, 1, "more than 32 bits"},
               {Of::sums, INT32_MIN, 1, "more than 32 bits"}, {Of::sums, 1 << 30, 1, ""}};
   for (const auto& row : rows) {

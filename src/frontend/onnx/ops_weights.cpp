@@ -430,7 +430,7 @@ Result<void> reduce_mean(Lowering& l) {
   for (int64_t& axis : axes) axis += axis < 0 ? 4 : 0;
   std::ranges::sort(axes);
   if (axes != std::vector<int64_t>{2, 3} || l.unit().outputs.size() != 1)
-    return error(ErrorCode::unsupported, "it is a mean over other axes than rows and columns");
+    return error(ErrorCode::unsupported, "it is a mean over axes other than rows and columns");
   return mean_of_image(l);
 }
 

@@ -55,15 +55,15 @@ TEST(Ethosu, WhatIsTakenAndWhatIsNot) {
   const Case payloads[] = {
       {"does not begin with COP1", [](auto& p) { p[0] ^= 1; }},
       {"does not begin with COP1", [](auto& p) { p.clear(); }},
-      {"of the format COP2, which is not read here", [](auto& p) { p[0] = 0x32504F43; }},
-      {"ends within what it was made for", [](auto& p) { p.resize(3); }},
+      {"has format COP2, which is not supported", [](auto& p) { p[0] = 0x32504F43; }},
+      {"ends within the accelerator's description", [](auto& p) { p.resize(3); }},
       {"word 4 of its first operand, 0x00000009, has no meaning", [](auto& p) { p[4] = 9; }},
-      {"has 1 words of commands, and should have 2", [](auto& p) { p[5] = 0x00020002; }},
-      {"does not say what it was made for", [](auto& p) { p[1] = p[2] = p[3] = 5; }},
+      {"has 1 words of commands instead of 2", [](auto& p) { p[5] = 0x00020002; }},
+      {"does not name the accelerator", [](auto& p) { p[1] = p[2] = p[3] = 5; }},
       {"has no commands", [](auto& p) { p.resize(5); }},
       {"another accelerator (32768 multiply-adds a cycle of product 2)", [](auto& p) { p[2] = 0x2000180F; }},
-      {"version 1 of the commands, architecture 1.0, which is not known", [](auto& p) { p[2] ^= 1U << 4; }},
-      {"version 0 of the commands, architecture 3.0, which is not known", [](auto& p) { p[3] ^= 2U << 28; }},
+      {"command version 1, architecture 1.0, which is not supported", [](auto& p) { p[2] ^= 1U << 4; }},
+      {"command version 0, architecture 3.0, which is not supported", [](auto& p) { p[3] ^= 2U << 28; }},
       {"architecture 1.0 and a DMA unit of the vendor, which is not known", [](auto& p) { p[2] ^= 1U << 27; }},
       {"it was compiled for ethos-u85-256", [](auto& p) { p[2] = 0x20001808; }},
   };
@@ -73,8 +73,8 @@ TEST(Ethosu, WhatIsTakenAndWhatIsNot) {
     EXPECT_NE(reason(graph_of(payload)).find(c.says), std::string::npos) << reason(graph_of(payload));
   }
   const std::pair<const char*, std::function<void(ir::Graph&)>> graphs[] = {
-      {"the file does not say where 'in' is", [](auto& g) { g.tensor(3).planned_at.reset(); }},
-      {"'out', 16 bytes at 49, is not within its memory of 64", [](auto& g) { g.tensor(4).planned_at = 49; }},
+      {"the file lacks the place of 'in'", [](auto& g) { g.tensor(3).planned_at.reset(); }},
+      {"'out', 16 bytes at 49, is outside its memory of 64", [](auto& g) { g.tensor(4).planned_at = 49; }},
       {"'in', 16 bytes at 18446744073709551615, is not", [](auto& g) { g.tensor(3).planned_at = UINT64_MAX; }},
       {"it has 4 operands", [](auto& g) { g.ops[0].inputs.resize(4); }},
       {"its operand 2 is not there", [](auto& g) { g.ops[0].inputs[2] = ir::kNoTensor; }},
@@ -131,14 +131,14 @@ std::vector<uint32_t> payload_of(const hw::Words& stream) {
 
 TEST(Ethosu, RegionsThatTheFileHasNothingForAreRefused) {
   for (const auto& [from, to, says] : {std::tuple{1U, 0U, "it writes its constants"},
-                                       {3U, 1U, "it uses region 3, which the file has nothing for"},
-                                       {1U, 7U, "it uses region 7, which the file has nothing for"},
+                                       {3U, 1U, "it uses region 3, for which the file has no data"},
+                                       {1U, 7U, "it uses region 7, for which the file has no data"},
                                        {0U, 1U, ""}}) {
     hw::Words stream;
     hw::add_copy(stream, from, 0, to, 0, 16);
     hw::add_stop(stream);
     const std::string said = reason(graph_of(payload_of(stream)));
-    EXPECT_EQ(said, *says == '\0' ? "" : std::string("Linux's driver does not take its commands: ") + says);
+    EXPECT_EQ(said, *says == '\0' ? "" : std::string("Linux's driver does not accept its commands: ") + says);
   }
 }
 

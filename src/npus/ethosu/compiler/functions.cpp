@@ -62,7 +62,7 @@ class Function {
     for (const ir::TensorId id : {op_.inputs[0], op_.outputs[0]})
       if (Support one = is_activation(graph_.tensor(id)); !one.ok) return one;
     if (input().dtype != output().dtype)
-      return Support::no(Remedy::one_type, "{} becomes {}; a table of the chip keeps the type",
+      return Support::no(Remedy::one_type, "{} becomes {}; the chip's tables keep the type",
                          ir::dtype_name(input().dtype), ir::dtype_name(output().dtype));
     const auto map = whole_of(graph_, op_.inputs[0]);
     if (!map) return too_large(input());
@@ -97,7 +97,8 @@ class Function {
     if (!results.ok()) return Support::no(npu::remedy_of_op(graph_, id_), "{}", results.error().message);
     made_.table = wide_table(*results);
     if (made_.table) return Support::yes();
-    return Support::no(Remedy::form, "of int16 it is not lines between 513 values, which the chip has");
+    return Support::no(Remedy::form,
+                       "for int16 it is not piecewise linear between 513 values, as the chip's tables are");
   }
 
   Support clamp(ir::Activation activation) {

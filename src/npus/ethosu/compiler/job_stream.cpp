@@ -82,7 +82,7 @@ Result<JobStream> job_stream_of(const ir::Graph& graph, const ir::Op& op) {
   if (vela.writes[kConstantsRegion]) return error(ErrorCode::malformed, "it writes its constants");
   for (uint32_t region = kFastRegion + 1; region < hw::kRegions; ++region) {
     if (vela.bytes[region] != 0)
-      return error(ErrorCode::malformed, "it uses region {}, which the file has nothing for", region);
+      return error(ErrorCode::malformed, "it uses region {}, for which the file has no data", region);
   }
   JobStream made;
   const bool is_fast_in_arena = op.inputs[kFast] == op.inputs[kArena];

@@ -34,7 +34,7 @@ Support set_pads(const Axis& axis, std::string_view what, uint32_t& before, uint
   if (!axis.before && axis.padding == ir::Padding::same) first = std::max<int64_t>(covered - axis.input, 0) / 2;
   const int64_t last = std::max<int64_t>(covered - first - axis.input, 0);
   if (first < 0 || first > kPadBeforeMax || last > kPadAfterMax || covered - first - last < 1)
-    return Support::no(Remedy::form, "{} and {} {} of padding; the chip has 0 to {} before and {} behind", first, last,
+    return Support::no(Remedy::form, "{} and {} {} of padding; the chip has 0 to {} before and {} after", first, last,
                        what, kPadBeforeMax, kPadAfterMax);
   before = static_cast<uint32_t>(first), after = static_cast<uint32_t>(last);
   return Support::yes();
@@ -137,7 +137,7 @@ class Lowerer {
     const bool is_depthwise = op_.kind == OpKind::depthwise_conv_2d;
     const int32_t inputs = input().shape[3], outputs = output().shape[3];
     if (is_depthwise && inputs != 1 && inputs != outputs)
-      return Support::no(Remedy::form, "a depth multiplier of {}; the chip has 1, or any of one channel",
+      return Support::no(Remedy::form, "a depth multiplier of {}; the chip has 1, or any for one channel",
                          outputs / inputs);
     const int32_t groups = is_depthwise ? 1 : inputs / filter.shape[3];
     if (groups > kGroupsMax)
@@ -228,7 +228,7 @@ class Lowerer {
     const ir::Tensor& filter = graph_.tensor(op_.inputs[1]);
     if (!filter.is_constant()) return Support::no(Remedy::freeze, "its weights, '{}', are computed", filter.name);
     if (filter.dtype != (is_wide() ? ir::DType::int8 : input().dtype) || output().dtype != input().dtype)
-      return Support::no(Remedy::one_type, "{} weights and {} results of a {} input; the chip is given one type",
+      return Support::no(Remedy::one_type, "{} weights and {} results with {} input; Skillet compiles one type",
                          ir::dtype_name(filter.dtype), ir::dtype_name(output().dtype), ir::dtype_name(input().dtype));
     const ir::Quant& quant = filter.quant;
     if (quant.empty() || (quant.per_channel() && quant.scales.size() != outputs) || !ir::all_equal(quant.zero_points) ||
@@ -240,7 +240,7 @@ class Lowerer {
     if (operation_.bias != ir::kNoTensor) {
       const ir::Tensor& bias = graph_.tensor(operation_.bias);
       if (!bias.is_constant() || (bias.dtype != ir::DType::int32 && (bias.dtype != ir::DType::int64 || !is_wide())))
-        return Support::no(Remedy::freeze, "its bias, '{}', is no constant of int32", bias.name);
+        return Support::no(Remedy::freeze, "its bias, '{}', is not an int32 constant", bias.name);
       for (const int64_t value : bias_values(graph_, operation_.bias))
         bias_max = std::max(bias_max, value < -kSumMax ? kSumMax : std::abs(value));
     }
@@ -357,7 +357,7 @@ Support too_large(const ir::Tensor& tensor) {
                      tensor.shape.to_string(), kExtentMax);
 }
 Support too_steep(const ir::Tensor& output) {
-  return Support::no(Remedy::range, "the scale of '{}', {}, is too small for its inputs: results leave 32 bits",
+  return Support::no(Remedy::range, "the scale of '{}', {}, is too small for its inputs: results exceed 32 bits",
                      output.name, output.quant.scale());
 }
 
@@ -373,12 +373,12 @@ Support set_limits(ir::Activation activation, const ir::Tensor& output, Operatio
 Support is_quantized(const ir::Tensor& tensor) {
   const ir::Quant& quant = tensor.quant;
   if (!ir::is_8bit(tensor.dtype))
-    return Support::no(npu::remedy_of_type(tensor.dtype), "'{}' is {}; Skillet compiles this operation for bytes alone",
+    return Support::no(npu::remedy_of_type(tensor.dtype), "'{}' is {}; Skillet compiles this operation only for bytes",
                        tensor.name, ir::dtype_name(tensor.dtype));
   const ref::Range limits = ref::type_range(tensor.dtype);
   if (quant.empty() || quant.per_channel() || !(quant.scale() > 0) || !std::isfinite(quant.scale()) ||
       quant.zero_point() < limits.min || quant.zero_point() > limits.max)
-    return Support::no(Remedy::reconvert, "'{}' has {} scales, the first {}, and zero point {}, which mean nothing",
+    return Support::no(Remedy::reconvert, "'{}' has {} scales, the first {}, and zero point {}, which are invalid",
                        tensor.name, quant.scales.size(), quant.scale(), quant.zero_point());
   if (tensor.bytes() < 1) return Support::no(Remedy::none, "'{}' is empty", tensor.name);
   return Support::yes();
@@ -389,7 +389,7 @@ Support is_activation(const ir::Tensor& tensor) {
   const ir::Quant& quant = tensor.quant;
   if (quant.empty() || quant.per_channel() || !(quant.scale() > 0) || !std::isfinite(quant.scale()) ||
       quant.zero_point() != 0)
-    return Support::no(Remedy::reconvert, "'{}' is int16 with {} scales and zero point {}, where one and 0 are known",
+    return Support::no(Remedy::reconvert, "'{}' is int16 with {} scales and zero point {}, instead of one and 0",
                        tensor.name, quant.scales.size(), quant.zero_point());
   if (tensor.bytes() < 1) return Support::no(Remedy::none, "'{}' is empty", tensor.name);
   return Support::yes();

@@ -41,7 +41,8 @@ class Mover {
     Support support = moves();
     if (!support.ok) return support;
     if (copies_.size() > kCopiesMax)
-      return Support::no(Remedy::split, "it is {} moves of bytes; Skillet makes up to {}", copies_.size(), kCopiesMax);
+      return Support::no(Remedy::split, "it takes {} copies of bytes; Skillet makes up to {}", copies_.size(),
+                         kCopiesMax);
     return std::move(copies_);
   }
 
@@ -75,7 +76,7 @@ class Mover {
   std::vector<ptrdiff_t> byte_strides(const ir::Shape& shape) const {
     return ref::byte_strides(shape, static_cast<size_t>(elem_));
   }
-  static Support computed() { return Support::no(Remedy::freeze, "where and how much is computed, or not int32"); }
+  static Support computed() { return Support::no(Remedy::freeze, "its begin and size are computed, or not int32"); }
 
   // The parts follow one another along an axis of the whole tensor.
   Support join(ir::TensorId whole, const std::vector<ir::TensorId>& parts, int32_t axis, bool joins) {
@@ -114,7 +115,7 @@ class Mover {
     if (!begins || !steps || begins->size() != steps->size() || begins->size() > from.dims.size()) return computed();
     if (op_.kind == OpKind::slice) std::ranges::fill(*steps, 1);
     if (masks.ellipsis_mask != 0 || masks.new_axis_mask != 0 || from.rank() != to.rank())
-      return Support::no(Remedy::form, "its output has other dimensions than its input");
+      return Support::no(Remedy::form, "its output and input have different dimensions");
     const auto from_bytes = byte_strides(from), to_bytes = byte_strides(to);
     std::vector<ref::CopyAxis> axes;
     ptrdiff_t first = 0;

@@ -38,7 +38,7 @@ class Pair {
   Support set_operands() {
     const ir::Tensor &a = input(), &b = graph_.tensor(op_.inputs[1]);
     if (a.dtype != b.dtype || a.dtype != output().dtype)
-      return Support::no(Remedy::one_type, "operands of {} and {} make {}; the chip is given one type",
+      return Support::no(Remedy::one_type, "operands of {} and {} make {}; Skillet compiles one type",
                          ir::dtype_name(a.dtype), ir::dtype_name(b.dtype), ir::dtype_name(output().dtype));
     const int64_t elems = output().shape.elems();
     operation_.is_swapped = a.shape.elems() != elems;
@@ -70,7 +70,7 @@ class Pair {
     }
     const auto fits = [](uint32_t size, uint32_t whole) { return size == whole || size == 1; };
     if (!fits(second->height, out.height) || !fits(second->width, out.width) || !fits(second->depth, out.depth))
-      return Support::no(Remedy::shapes, "'{}', {}, is repeated along images and not along rows",
+      return Support::no(Remedy::shapes, "'{}', {}, is repeated along images but not along rows",
                          graph_.tensor(small).name, graph_.tensor(small).shape.to_string());
     return Support::yes();
   }

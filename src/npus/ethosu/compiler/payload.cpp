@@ -9,10 +9,10 @@ Result<Payload> read_payload(std::span<const uint8_t> bytes) {
   if (!words.empty()) std::memcpy(words.data(), bytes.data(), words.size() * 4);
   if (!words.empty() && words[0] == hw::kNewerPayloadMark)
     return error(ErrorCode::unsupported,
-                 "its first operand is of the format COP2, which is not read here: compile it without Vela's options "
+                 "its first operand has format COP2, which is not supported: compile without Vela's options "
                  "--cop-format COP2 and --separate-io-regions");
   if (bytes.size() % 4 != 0 || words.empty() || words[0] != hw::kPayloadMark)
-    return error(ErrorCode::malformed, "its first operand does not begin with COP1, as what Vela makes does");
+    return error(ErrorCode::malformed, "its first operand does not begin with COP1, as Vela's output does");
   Payload payload;
   bool has_config = false;
   for (size_t at = 1; at < words.size();) {
@@ -21,16 +21,16 @@ Result<Payload> read_payload(std::span<const uint8_t> bytes) {
       case hw::Action::nop: ++at; break;
       case hw::Action::config:
         if (rest.size() < hw::PayloadConfig::kWords)
-          return error(ErrorCode::malformed, "its first operand ends within what it was made for");
+          return error(ErrorCode::malformed, "its first operand ends within the accelerator's description");
         payload.config = bits::read<hw::PayloadConfig>(rest);
         has_config = true;
         at += hw::PayloadConfig::kWords;
         break;
       case hw::Action::stream: {
         const uint64_t count = (rest[0] >> 16) | (rest[0] & 0xFF00) << 8;
-        if (!has_config) return error(ErrorCode::malformed, "its first operand does not say what it was made for");
+        if (!has_config) return error(ErrorCode::malformed, "its first operand does not name the accelerator");
         if (count > rest.size() - 1)
-          return error(ErrorCode::malformed, "its first operand has {} words of commands, and should have {}",
+          return error(ErrorCode::malformed, "its first operand has {} words of commands instead of {}",
                        rest.size() - 1, count);
         payload.stream.assign(rest.begin() + 1, rest.begin() + 1 + static_cast<int64_t>(count));
         return payload;

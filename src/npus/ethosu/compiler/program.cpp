@@ -18,7 +18,7 @@ class Maker : ProgramMaker {
     SK_TRY(add_vela_job(*found, static_cast<ir::OpId>(found - graph_.ops.begin())));
     for (const ir::TensorId id : graph_.inputs) {
       if (std::find(found->inputs.begin() + kArena, found->inputs.end(), id) == found->inputs.end())
-        return error(ErrorCode::unsupported, "'{}' is no input of what Vela made", graph_.tensor(id).name);
+        return error(ErrorCode::unsupported, "'{}' is not an input of Vela's operation", graph_.tensor(id).name);
       program_.inputs.push_back(binding_of(id));
     }
     for (const ir::TensorId id : graph_.outputs) program_.outputs.push_back(binding_of(id));

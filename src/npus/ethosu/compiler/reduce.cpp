@@ -67,11 +67,11 @@ Lowered lower_reduction(const ir::Graph& graph, ir::OpId id) {
   for (const ir::Tensor* tensor : {&input, &output})
     if (Support one = is_activation(*tensor); !one.ok) return one;
   if (input.dtype != output.dtype)
-    return Support::no(Remedy::one_type, "{} becomes {}; the chip is given one type", ir::dtype_name(input.dtype),
+    return Support::no(Remedy::one_type, "{} becomes {}; Skillet compiles one type", ir::dtype_name(input.dtype),
                        ir::dtype_name(output.dtype));
   const bool is_mean = op.kind == ir::OpKind::mean;
   const auto extent = extent_of(graph, op);
-  if (!extent) return Support::no(Remedy::form, "its axes are computed, or lie apart");
+  if (!extent) return Support::no(Remedy::form, "its axes are computed, or not adjacent");
   const auto [outer, reduced, inner] = *extent;
   const uint32_t most = is_mean ? kOnesMax : kPoolMax;
   if (std::max({outer, reduced, inner}) > kExtentMax || reduced > most)

@@ -57,10 +57,10 @@ class Resizer {
     input_.zero_point = output_.zero_point = 0;
     const bool is_nearest = op_.kind == OpKind::resize_nearest_neighbor;
     if (!(is_nearest ? nearest() : bilinear()))
-      return Support::no(npu::Remedy::none, "{} to {} rows and columns{}{}; the chip makes 2, 4 or 8 of one{}",
+      return Support::no(npu::Remedy::none, "{} to {} rows and columns{}{}; the chip enlarges 2, 4 or 8 times{}",
                          from.shape.to_string(), to.shape.to_string(), attrs_.align_corners ? ", align_corners" : "",
                          attrs_.half_pixel_centers ? ", half_pixel_centers" : "",
-                         is_nearest ? ", or as many as 64 copies do" : ", with half_pixel_centers 2");
+                         is_nearest ? ", or what 64 copies can do" : ", with half_pixel_centers 2");
     Lowered made(std::move(operations_));
     made.scratch_bytes = std::move(scratch_bytes_);
     return made;

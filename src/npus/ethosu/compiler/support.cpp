@@ -44,12 +44,12 @@ Support for_another_chip(const hw::ChipRow& chip, const hw::PayloadConfig& confi
 Support in_arena(const ir::Graph& graph, ir::TensorId id, uint64_t arena_bytes) {
   const ir::Tensor& tensor = graph.tensor(id);
   if (!tensor.planned_at)
-    return Support::no(Remedy::vendor_compiler,
-                       "the file does not say where '{}' is in memory (its OfflineMemoryAllocation)", tensor.name);
+    return Support::no(Remedy::vendor_compiler, "the file lacks the place of '{}' in memory (OfflineMemoryAllocation)",
+                       tensor.name);
   const auto size = static_cast<uint64_t>(tensor.bytes());
   if (size == 0 || size > arena_bytes || *tensor.planned_at > arena_bytes - size)
-    return Support::no(Remedy::vendor_compiler, "'{}', {} bytes at {}, is not within its memory of {} bytes",
-                       tensor.name, size, *tensor.planned_at, arena_bytes);
+    return Support::no(Remedy::vendor_compiler, "'{}', {} bytes at {}, is outside its memory of {} bytes", tensor.name,
+                       size, *tensor.planned_at, arena_bytes);
   return Support::yes();
 }
 
@@ -69,7 +69,7 @@ namespace {
 Support supports_own(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   if (chip.generation() == hw::Generation::u85)
     return Support::no(Remedy::vendor_compiler,
-                       "Skillet compiles for Ethos-U55 and U65; for this chip Arm's compiler Vela does");
+                       "Skillet compiles for Ethos-U55 and U65; for this chip use Arm's compiler Vela");
   const ir::Op& op = graph.op(id);
   for (const auto* operands : {&op.inputs, &op.outputs})
     for (const ir::TensorId tensor : *operands)
@@ -98,41 +98,41 @@ Support supports_own(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId i
 Support supports_vela(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   const ir::Op& op = graph.op(id);
   if (op.inputs.size() <= kFirstInput || op.outputs.empty())
-    return Support::no(Remedy::vendor_compiler, "it has {} operands and {} results, where Vela makes 5 and 1 or more",
+    return Support::no(Remedy::vendor_compiler, "it has {} operands and {} results; Vela makes 5 and 1 or more",
                        op.inputs.size(), op.outputs.size());
   for (size_t i = 0; i < op.inputs.size(); ++i) {
     const bool is_given = i >= kFirstInput;
     const ir::TensorId tensor = op.inputs[i];
     if (tensor == ir::kNoTensor || (!is_given && tensor != op.inputs[kArena] && !graph.tensor(tensor).is_constant()))
-      return Support::no(Remedy::vendor_compiler, "its operand {} is not there", i);
+      return Support::no(Remedy::vendor_compiler, "its operand {} is missing", i);
     if (is_given && graph.tensor(tensor).is_constant())
-      return Support::no(Remedy::vendor_compiler, "its operand {}, '{}', is a constant, where Vela has inputs", i,
+      return Support::no(Remedy::vendor_compiler, "its operand {}, '{}', is a constant instead of an input", i,
                          graph.tensor(tensor).name);
   }
   const auto shares_memory = [&](const ir::Op& other) {
     return is_vela_op(other) && other.inputs.size() > kArena && other.inputs[kArena] == op.inputs[kArena];
   };
   if (std::ranges::count_if(graph.ops, shares_memory) > 1)
-    return Support::no(Remedy::vendor_compiler,
-                       "Vela compiled the network in several parts, which keep values for one another in memory that "
-                       "nobody hands on here");
+    return Support::no(
+        Remedy::vendor_compiler,
+        "Vela compiled the network in several parts that share values in memory, which is not supported");
   const auto payload = read_payload(graph.tensor(op.inputs[kCommands]).data);
   if (!payload.ok()) return Support::no(Remedy::vendor_compiler, "{}", payload.error().message);
   const hw::PayloadConfig& config = payload->config;
   if (!chip.has(config)) return for_another_chip(chip, config);
   if (!hw::is_known(config))
     return Support::no(Remedy::vendor_compiler,
-                       "it was compiled for version {} of the commands, architecture {}.{}{}, which is not known",
+                       "it was compiled for command version {}, architecture {}.{}{}, which is not supported",
                        config.stream_version, config.arch_major, config.arch_minor,
                        config.custom_dma ? " and a DMA unit of the vendor" : "");
   const auto stream = job_stream_of(graph, op);
   if (!stream.ok())
-    return Support::no(Remedy::none, "Linux's driver does not take its commands: {}", stream.error().message);
+    return Support::no(Remedy::none, "Linux's driver does not accept its commands: {}", stream.error().message);
   for (const auto& [region, operand] :
        {std::pair(kConstantsRegion, kConstants), {kArenaRegion, kArena}, {kFastRegion, kFast}}) {
     const auto size = static_cast<uint64_t>(graph.tensor(op.inputs[operand]).bytes());
     if (stream->needs.bytes[region] > size)
-      return Support::no(Remedy::vendor_compiler, "its commands use {} bytes of region {}, and the file has {} for it",
+      return Support::no(Remedy::vendor_compiler, "its commands use {} bytes of region {}, but the file has {} for it",
                          stream->needs.bytes[region], region, size);
   }
   const auto arena_bytes = static_cast<uint64_t>(graph.tensor(op.inputs[kArena]).bytes());

@@ -11,7 +11,7 @@ constexpr uint32_t kId = 0x10066001;         // as in Vela: architecture 1.0.6
 constexpr uint32_t kIdU85 = 0x20007000;      // the same for 2.0.0
 constexpr uint32_t kSramBytes = 384 * 1024;  // some boards have other sizes, or none
 constexpr std::string_view kNoDriver =
-    "the mainline kernel drives Ethos-U65 and U85 only; it stands behind their driver";
+    "the mainline kernel drives only Ethos-U65 and U85; their driver is emulated for it";
 
 template <hw::Generation generation>
 Result<StreamNeeds> check(std::span<const uint32_t> stream) {

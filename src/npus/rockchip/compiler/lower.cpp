@@ -112,7 +112,7 @@ Result<void> Lowerer::lower_op(const ir::Op& op) {
     case OpKind::split_v: return lower_division(op);
     case OpKind::pad_v2:
       if (pads_of(op.outputs[0])) return {};
-      return error(ErrorCode::unsupported, "only MAX_POOL_2D pads by itself");
+      return error(ErrorCode::unsupported, "only MAX_POOL_2D can pad");
     case OpKind::pad: return pads_of(op.outputs[0]) ? Result<void>() : lower_copy(op, *pad_amounts(graph_, op));
     case OpKind::relu:
     case OpKind::relu6: return lower_copy(op, {});
@@ -244,7 +244,7 @@ Result<Lowered> Lowerer::finish() {
     if (placed(input)) out_.inputs.push_back(*placed(input));
   }
   for (const TensorId output : graph_.outputs) {
-    if (!placed(output)) return error(ErrorCode::unsupported, "'{}' is not formed on the NPU", tensor(output).name);
+    if (!placed(output)) return error(ErrorCode::unsupported, "'{}' is not made on the NPU", tensor(output).name);
     out_.outputs.push_back(*placed(output));
   }
   for (const auto& one : places_) {

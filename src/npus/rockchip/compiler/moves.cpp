@@ -33,9 +33,9 @@ bool has_bit(int32_t mask, size_t i) { return (static_cast<uint32_t>(mask) >> i 
 Result<std::vector<Cut>> cuts_of(const ir::Graph& graph, const ir::Op& op) {
   const ir::Shape& shape = graph.tensor(op.inputs[0]).shape;
   const auto begins = ints_of(graph.tensor(op.inputs[1]));
-  if (!begins) return error(ErrorCode::unsupported, "where it begins is computed");
+  if (!begins) return error(ErrorCode::unsupported, "its begin is computed");
   std::vector<Cut> cuts(static_cast<size_t>(shape.rank()));
-  if (begins->size() > cuts.size()) return error(ErrorCode::unsupported, "more beginnings than dimensions");
+  if (begins->size() > cuts.size()) return error(ErrorCode::unsupported, "more begins than dimensions");
   std::vector<int32_t> steps(begins->size(), 1);
   ir::StridedSliceAttrs masks;
   if (op.kind == OpKind::strided_slice) {
@@ -150,7 +150,7 @@ Result<std::vector<Move>> moves_of(const ir::Graph& graph, const ir::Op& op) {
     axis = given->front();
   }
   const int32_t back = axis_from_back(graph.tensor(whole).shape, axis);
-  if (back < 1 || back > 2) return error(ErrorCode::unsupported, "axis {} is none of an image's", axis);
+  if (back < 1 || back > 2) return error(ErrorCode::unsupported, "axis {} is not an image axis", axis);
   std::vector<Plane> parts;
   for (const ir::TensorId id : joins ? op.inputs : op.outputs) parts.push_back(plane_of(graph.tensor(id).shape));
   return pieces(plane_of(graph.tensor(whole).shape), parts, back, joins);
@@ -168,11 +168,11 @@ Result<std::vector<Move>> averages_of(const Window& w) {
   const std::vector<Run> rows = runs_of(w.in.height, w.out.height, w.kernel_height, w.stride_y, w.pad_top);
   const std::vector<Run> columns = runs_of(w.in.width, w.out.width, w.kernel_width, w.stride_x, w.pad_left);
   if (rows.size() * columns.size() > kKindsMax)
-    return error(ErrorCode::unsupported, "windows that leave padding out in more than {} ways", kKindsMax);
+    return error(ErrorCode::unsupported, "windows that exclude padding in more than {} ways", kKindsMax);
   std::vector<Move> out;
   for (const Run& y : rows) {
     for (const Run& x : columns) {
-      if (y.kernel < 1 || x.kernel < 1) return error(ErrorCode::unsupported, "a window of padding alone");
+      if (y.kernel < 1 || x.kernel < 1) return error(ErrorCode::unsupported, "a window that contains only padding");
       out.push_back({.from = w.in,
                      .to = w.out,
                      .top = y.at,

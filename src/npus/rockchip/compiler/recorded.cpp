@@ -34,7 +34,7 @@ Result<std::vector<RecordedConv>> recorded_plan(const ir::Graph& graph, bool str
     } else if (op.kind != ir::OpKind::add) {
       why = ir::op_name(op);
     } else if (made_by(0) < 0) {
-      why = "an addition to what no convolution makes";
+      why = "an addition to a tensor that no convolution makes";
     } else if (plan[static_cast<size_t>(made_by(0))].add >= 0) {
       why = "two additions to one convolution";
     } else {

@@ -315,7 +315,7 @@ Result<Commands> write_dummy(const Task& task) {
 
 std::string refuses(const Conv& conv) {
   if (std::max(conv.dilation_x, conv.dilation_y) > 1) return "no known program of the chip has a dilated filter";
-  if (conv.gap != 0) return "no known program of the chip leaves out pixels behind a row";
+  if (conv.gap != 0) return "no known program of the chip skips pixels at the end of a row";
   if (conv.repeated) return "no known program of the chip reads a pixel more than once";
   if (conv.addition) return "no known program of the chip adds a second tensor to a convolution on silicon";
   if (conv.rounded || conv.packed || conv.truncate != 0) return "no known program of the chip does that";

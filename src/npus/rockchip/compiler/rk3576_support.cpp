@@ -94,11 +94,10 @@ Support scales(const ir::Graph& graph, const ir::Op& op, bool depthwise) {
   }
   const double part = otherwise(graph, op, depthwise);
   if (part <= kOtherwiseMax) return Support::yes();
-  return Support::no(
-      Remedy::range,
-      "'{}' has scales of {:g} to {:g} among neighbouring channels, which share a shift: {:.2g} % of the "
-      "results would be off by 1",
-      filter.name, std::ranges::min(all), most, part * 100);
+  return Support::no(Remedy::range,
+                     "'{}' has scales of {:g} to {:g} in neighbouring channels, which share a shift: {:.2g} % of the "
+                     "results would be off by 1",
+                     filter.name, std::ranges::min(all), most, part * 100);
 }
 
 Support convolution(const ir::Graph& graph, ir::OpId id, const Support& otherwise) {
@@ -109,12 +108,12 @@ Support convolution(const ir::Graph& graph, ir::OpId id, const Support& otherwis
                        w.dilation_x);
   // The vendor's programs have such zero points. TensorFlow Lite has no kernel for them, so no result can be compared.
   if (!ir::all_equal(filter.quant.zero_points))
-    return Support::no(Remedy::reconvert, "'{}' has zero points that differ; TensorFlow Lite's kernels have one",
+    return Support::no(Remedy::reconvert, "'{}' has different zero points; TensorFlow Lite's kernels take one",
                        filter.name);
   // A weight minus its zero point is stored as two signed bytes.
   const auto is_largest = [&](uint8_t byte) { return (filter.dtype == ir::DType::int8 ? byte ^ 0x80 : byte) == 255; };
   if (w.depthwise && unsigned_zero(filter) == 0 && std::ranges::any_of(filter.data, is_largest))
-    return Support::no(Remedy::reconvert, "'{}' has a weight of 255 steps; the NPU's depthwise ones reach 254",
+    return Support::no(Remedy::reconvert, "'{}' has a weight of 255 steps; the NPU's depthwise weights reach 254",
                        filter.name);
   const Support own = scales(graph, graph.op(id), w.depthwise);
   return own.ok ? otherwise : own;
@@ -127,15 +126,15 @@ Support sum(const ir::Graph& graph, const ir::Op& op) {
   if (weights.error <= kErrorMax) return Support::yes();
   const ir::Tensor &a = graph.tensor(op.inputs[0]), &b = graph.tensor(op.inputs[1]);
   return Support::no(Remedy::range,
-                     "'{}' and '{}' have scales of {:g} and {:g}; as weights of 8 bits, {} and {}, they would make the "
-                     "sum off by {:.2g} steps",
+                     "'{}' and '{}' have scales of {:g} and {:g}; as 8-bit weights, {} and {}, they would put the sum "
+                     "off by {:.2g} steps",
                      a.name, b.name, a.quant.scale(), b.quant.scale(), weights.first, weights.second, weights.error);
 }
 
 Support padding(const ir::Graph& graph, const ir::Op& op) {
   const Support type = rockchip::takes(graph.tensor(op.inputs[0]));
   if (!type.ok || pads_of_maxima(graph, op)) return type;
-  return Support::no(Remedy::form, "the chip pads with the lowest value in front of MAX_POOL_2D, by at most {}",
+  return Support::no(Remedy::form, "the chip pads with the lowest value before MAX_POOL_2D, by at most {}",
                      kPoolPadMax);
 }
 
@@ -154,13 +153,13 @@ Support takes(const ir::Graph& graph, ir::OpId id, const Support& otherwise) {
     case OpKind::average_pool_2d:
     case OpKind::mean:
       return leaves_image(window_of(graph, id))
-                 ? Support::no(Remedy::none, "an average of windows that leave the image in part")
+                 ? Support::no(Remedy::none, "an average over windows that are partly outside the image")
                  : otherwise;
     case OpKind::max_pool_2d: return pool(window_of(graph, id), otherwise);
     case OpKind::concatenation:
       return axis_from_back(graph.tensor(op.outputs[0]).shape, op.as<ir::ConcatAttrs>().axis) == 0
                  ? otherwise
-                 : Support::no(Remedy::none, "no known program of the chip joins rows or columns");
+                 : Support::no(Remedy::none, "no known program of the chip concatenates rows or columns");
     case OpKind::reshape:
     case OpKind::squeeze:
     case OpKind::expand_dims:

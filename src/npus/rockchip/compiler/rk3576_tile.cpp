@@ -139,13 +139,12 @@ class Splitter {
   Error refusal() const {
     const int64_t slice = g_.kernel_bytes * kKernelGroup;
     if (!conv_.depthwise && slice > slice_max(kDataBanksMin, 1))
-      return error(ErrorCode::unsupported, "32 kernels of {} weights: {} KiB, and the chip keeps {} of them",
+      return error(ErrorCode::unsupported, "32 kernels of {} weights: {} KiB, but the chip keeps {} of them",
                    g_.kernel_bytes, ceil_div(slice, kKiB), kSliceKiB[0]);
-    return error(
-        ErrorCode::unsupported,
-        "a row of {} columns and {} channels takes {} units of the on-chip buffer, of which a filter of {} rows "
-        "may have {}",
-        conv_.in.width, conv_.in.channels, g_.row_entries, conv_.extent_y(), kDataBanksMax * bank_units_);
+    return error(ErrorCode::unsupported,
+                 "a row of {} columns and {} channels takes {} units of the on-chip buffer; with a filter of {} rows "
+                 "at most {} fit",
+                 conv_.in.width, conv_.in.channels, g_.row_entries, conv_.extent_y(), kDataBanksMax * bank_units_);
   }
 
   const Conv& conv_;

@@ -36,13 +36,13 @@ Support filter(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& op
     return Support::no(npu::remedy_of_type(filter.dtype), "'{}' is {}; the NPU's weights have 8 bits", filter.name,
                        ir::dtype_name(filter.dtype));
   if (filter.quant.per_channel() && std::ranges::count(filter.quant.scales, 0.0F) != 0)
-    return Support::no(Remedy::range, "'{}' has a channel with scale 0; the NPU has no such scale", filter.name);
+    return Support::no(Remedy::range, "'{}' has a channel with scale 0, which the NPU cannot use", filter.name);
   const auto good = [](float scale) { return scale >= kScaleMin && scale <= kScaleMax; };
   if (filter.quant.empty() || !std::ranges::all_of(filter.quant.scales, good))
-    return Support::no(Remedy::reconvert, "'{}' has no scale that means anything", filter.name);
+    return Support::no(Remedy::reconvert, "'{}' has an invalid scale", filter.name);
   if (filter.dtype == ir::DType::uint8 && is_per_channel(filter.quant))
     return Support::no(Remedy::reconvert,
-                       "'{}' is uint8 with a scale per channel, which means nothing to TensorFlow Lite", filter.name);
+                       "'{}' is uint8 with a scale per channel, which TensorFlow Lite does not support", filter.name);
   const auto outputs = static_cast<size_t>(plane_of(graph.tensor(op.outputs[0]).shape).channels);
   if (is_per_channel(filter.quant) && filter.quant.scales.size() != outputs)
     return Support::no(Remedy::reconvert, "'{}' has {} scales for {} outputs", filter.name, filter.quant.scales.size(),
@@ -50,12 +50,12 @@ Support filter(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& op
   const std::vector<int32_t>& zeros = filter.quant.zero_points;
   const int32_t zero = unsigned_zero(filter);
   if (!chip.has(hw::kZeroPerKernel) && std::ranges::adjacent_find(zeros, std::ranges::not_equal_to()) != zeros.end())
-    return Support::no(Remedy::reconvert, "'{}' has zero points that differ; the NPU has one", filter.name);
+    return Support::no(Remedy::reconvert, "'{}' has different zero points; the NPU takes one", filter.name);
   if (zero < 0 || zero > 255)
-    return Support::no(Remedy::reconvert, "'{}' has a zero point that no value of it has", filter.name);
+    return Support::no(Remedy::reconvert, "'{}' has a zero point outside its range", filter.name);
   const ir::TensorId bias = op.input(2);
   if (bias != ir::kNoTensor && (!graph.tensor(bias).is_constant() || graph.tensor(bias).dtype != ir::DType::int32))
-    return Support::no(Remedy::reconvert, "'{}' is no constant int32 bias", graph.tensor(bias).name);
+    return Support::no(Remedy::reconvert, "'{}' is not a constant int32 bias", graph.tensor(bias).name);
   return Support::yes();
 }
 
@@ -73,7 +73,7 @@ Support sums_fit(const ir::Graph& graph, const ir::Op& op, const Window& w, doub
   std::frexp(gain, &exponent);
   const double factor = std::ldexp(1.0, std::max(exponent, 0));
   if (static_cast<double>(largest) * factor <= std::numeric_limits<int32_t>::max()) return Support::yes();
-  return Support::no(Remedy::range, "{} products and a bias may add up to {}, times {:g} more than 32 bits hold",
+  return Support::no(Remedy::range, "{} products and a bias may add up to {}; times {:g} that exceeds 32 bits",
                      products, largest, factor);
 }
 
@@ -86,8 +86,8 @@ Support convolution(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id
   if (!first.ok) return first;
   const Window w = window_of(graph, id);
   if (op.kind == OpKind::conv_2d && weights.shape.back(0) != w.in.channels)
-    return Support::no(Remedy::groups, "a filter for {} of {} channels; the NPU has no groups", weights.shape.back(0),
-                       w.in.channels);
+    return Support::no(Remedy::groups, "a filter for {} of {} channels; the NPU has no grouped convolutions",
+                       weights.shape.back(0), w.in.channels);
   if (op.kind == OpKind::fully_connected &&
       weights.shape.back(0) != int64_t{w.kernel_height} * w.kernel_width * w.in.channels)
     return Support::no(Remedy::reconvert, "{} weights for rows of {}", weights.shape.back(0), w.in.channels);
@@ -100,8 +100,8 @@ Support fit(const hw::ChipRow& chip, std::span<const Move> moves) {
   Support all = Support::yes();
   for (const Move& move : moves) {
     if (gap_of(move) > kGapMax)
-      return Support::no(Remedy::split, "{} of {} columns; the NPU leaves out at most {}", move.size.width,
-                         move.to.width, kGapMax);
+      return Support::no(Remedy::split, "{} of {} columns; the NPU skips at most {}", move.size.width, move.to.width,
+                         kGapMax);
     const Support one = fits(chip, window_of(move));
     if (!one.ok) return one;
     if (one.unproven) all = one;
@@ -115,7 +115,7 @@ Support average(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   const Support first = all_of({takes(from), takes(to), same_types(from, to), takes_activation(activation_of(op))});
   if (!first.ok) return first;
   if (op.kind == OpKind::mean) {
-    if (!image_axes(graph, op)) return Support::no(Remedy::average, "a mean over other axes than rows and columns");
+    if (!image_axes(graph, op)) return Support::no(Remedy::average, "a mean over axes other than rows and columns");
   } else if (const Support same = keeps_values(from, to); !same.ok) {  // TensorFlow Lite's kernel rescales nothing
     return same;
   }
@@ -154,13 +154,13 @@ Support sum(const ir::Graph& graph, const ir::Op& op) {
       all_of({takes(a), takes(b), takes(to), same_types(a, b), same_types(a, to), takes_activation(activation_of(op))});
   if (!first.ok) return first;
   if (a.shape != b.shape)
-    return Support::no(Remedy::shapes, "'{}' and '{}' differ in shape; the NPU repeats nothing", a.name, b.name);
+    return Support::no(Remedy::shapes, "'{}' and '{}' differ in shape; the NPU does not broadcast", a.name, b.name);
   const SumScales scales = sum_scales(graph, op);
   // One operand is rounded to units of the sum, and the gain of the other has 15 bits: both must be fine enough.
   const double step = to.quant.scale();
   if (!is_valid(operand_gain(scales.ratio)) || scales.unit > kUnitMax * step ||
       double{scales.ratio} * scales.unit > kOperandMax * step)
-    return Support::no(Remedy::range, "'{}' and '{}' have scales too far from that of their sum", a.name, b.name);
+    return Support::no(Remedy::range, "the scales of '{}' and '{}' are too far from that of their sum", a.name, b.name);
   const Support limits = limits_of(to, activation_of(op)).upper
                              ? Support::yes_unproven("an upper limit after an addition")
                              : Support::yes();
@@ -172,7 +172,7 @@ Support product(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& o
   const ir::Tensor &main = graph.tensor(op.inputs[kind.main]), &factor = graph.tensor(op.inputs[1 - kind.main]);
   const ir::Tensor& to = graph.tensor(op.outputs[0]);
   if (kind.factor == Factor::none)
-    return Support::no(Remedy::shapes, "'{}' is {}, '{}' {}: neither the same nor one pixel of it", main.name,
+    return Support::no(Remedy::shapes, "'{}' is {}, '{}' {}: neither the same shape nor one pixel of it", main.name,
                        main.shape.to_string(), factor.name, factor.shape.to_string());
   ir::Tensor computed = factor;
   computed.data = {};
@@ -182,22 +182,22 @@ Support product(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& o
   if (!first.ok) return first;
   const double unit = double{main.quant.scale()} * factor.quant.scale(), step = to.quant.scale();
   if (limits_of(to, activation_of(op)).upper && unit > kUnitMax * step)
-    return Support::no(Remedy::range, "an upper limit between two steps of the product");
+    return Support::no(Remedy::range, "an upper limit that is not a step of the product");
   if (kind.factor == Factor::constant)
     return all_of({fits(chip, {.in = plane_of(main.shape), .out = plane_of(to.shape), .depthwise = true}),
                    takes_gain(unit / step)});
   const Plane plane = plane_of(main.shape);
   if (kind.factor == Factor::pixel && plane.pixels() < kSurfaceMin && plane.channels > kLaneGroup)
-    return Support::no(Remedy::form,
-                       "{} pixels of {} channels; the NPU reads a second operand of fewer than {} too far on",
+    return Support::no(Remedy::form, "{} pixels of {} channels; the NPU reads beyond a second operand of fewer than {}",
                        plane.pixels(), plane.channels, kSurfaceMin);
   const Support flat = fits_flat(main);
   if (!flat.ok) return flat;
   const Plane column{static_cast<int32_t>(plane.pixels()), 1, plane.channels};
   const Support size =
       kind.factor == Factor::element ? flat : fits(chip, {.in = column, .out = column, .depthwise = true});
-  return all_of({size, takes_gain(unit / step),
-                 Support::yes_unproven("a product of two tensors: seen with floats, and of bytes without a scale")});
+  return all_of(
+      {size, takes_gain(unit / step),
+       Support::yes_unproven("a product of two tensors: recorded only with floats, and with bytes without a scale")});
 }
 
 Support table(const ir::Graph& graph, const ir::Op& op) {
@@ -206,7 +206,7 @@ Support table(const ir::Graph& graph, const ir::Op& op) {
   if (!first.ok) return first;
   if (const auto values = table_of(graph, op); !values.ok())
     return Support::no(Remedy::range, "{}", values.error().message);
-  return Support::yes_unproven("a table of bytes: tables were seen with 16-bit floats only");
+  return Support::yes_unproven("a table for bytes: tables were recorded only with 16-bit floats");
 }
 
 Support leaky(const ir::Graph& graph, const ir::Op& op) {
@@ -223,12 +223,12 @@ Support selection(const ir::Graph& graph, const ir::Op& op) {
   const ir::Tensor& to = graph.tensor(op.outputs[0]);
   for (const ir::Tensor* bound : {&a, &b})
     if (bound->is_constant())
-      return Support::no(npu::remedy_of_constant(graph, op), "'{}' is constant; the NPU has constants as weights only",
-                         bound->name);
+      return Support::no(npu::remedy_of_constant(graph, op),
+                         "'{}' is constant; the NPU takes constants only as weights", bound->name);
   const Support first = all_of({takes(a), takes(b), takes(to), same_types(a, b), same_types(a, to), fits_flat(a)});
   if (!first.ok) return first;
   if (a.shape != b.shape)
-    return Support::no(Remedy::shapes, "'{}' and '{}' differ in shape; the NPU repeats nothing", a.name, b.name);
+    return Support::no(Remedy::shapes, "'{}' and '{}' differ in shape; the NPU does not broadcast", a.name, b.name);
   if (a.quant != b.quant || a.quant != to.quant)
     return Support::no(Remedy::same_scale, "'{}', '{}' and '{}' differ in quantization; the NPU compares bytes", a.name,
                        b.name, to.name);
@@ -242,7 +242,7 @@ Support blocks(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& op
   if (const Support same = keeps_values(from, to); !same.ok) return same;
   const Plane out = plane_of(to.shape);
   if (int64_t{out.channels} * out.channels > kWeightsMax)
-    return Support::no(Remedy::split, "{} output channels: each has a weight for each other one", out.channels);
+    return Support::no(Remedy::split, "{} output channels: each has a weight for each of the others", out.channels);
   return fits(chip, blocks_window(plane_of(from.shape), out));
 }
 
@@ -253,7 +253,7 @@ Support maximum(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   if (!first.ok) return first;
   if (const Support same = keeps_values(from, to); !same.ok) return same;
   if (op.kind != OpKind::max_pool_2d && !image_axes(graph, op))
-    return Support::no(Remedy::form, "it goes over other axes than rows and columns");
+    return Support::no(Remedy::form, "it reduces axes other than rows and columns");
   const Limits limits = limits_of(to, activation_of(op));
   if (limits.lower || limits.upper || !takes_activation(activation_of(op)).ok)
     return Support::no(Remedy::activation, "a limit after the maximum");
@@ -269,17 +269,15 @@ Support enlarged(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& 
   if (const Support same = keeps_values(from, to); !same.ok) return same;
   const auto repeat = repeat_of(graph, op);
   if (!repeat && op.kind == OpKind::resize_bilinear)
-    return Support::no(Remedy::none,
-                       "{} to {} computes pixels between others, with weights that depend on where they are",
+    return Support::no(Remedy::none, "{} to {} interpolates pixels, with weights that depend on their position",
                        from.shape.to_string(), to.shape.to_string());
   if (!repeat)
-    return Support::no(Remedy::form, "{} to {} repeats no pixel equally often", from.shape.to_string(),
+    return Support::no(Remedy::form, "{} to {} does not repeat all pixels equally often", from.shape.to_string(),
                        to.shape.to_string());
   const Plane plane = plane_of(from.shape), wide{plane.height, plane.width * repeat->columns, plane.channels};
   const int64_t gap = int64_t{repeat->rows - 1} * wide.width;
   if (std::max(repeat->rows, repeat->columns) > kRepeatMax || (repeat->rows > 1 && gap > kGapMax))
-    return Support::no(Remedy::form,
-                       "rows {} times and columns {} times; the NPU takes {} and leaves out at most {} pixels",
+    return Support::no(Remedy::form, "rows {} times and columns {} times; the NPU takes {} and skips at most {} pixels",
                        repeat->rows, repeat->columns, kRepeatMax, kGapMax);
   const auto window = [](const Conv& conv) { return Window{.in = conv.in, .out = conv.out}; };
   std::vector<Support> parts;
@@ -293,7 +291,7 @@ Support enlarged(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& 
 // Pieces must begin at multiples of 16 channels, which share an atom.
 Support pieces(const ir::Graph& graph, std::span<const ir::TensorId> parts) {
   if (are_surfaces(graph, parts)) return Support::yes();
-  return Support::no(Remedy::form, "a piece that ends within {} channels, which the NPU keeps together", kAtom);
+  return Support::no(Remedy::form, "a piece that ends within a group of {} channels", kAtom);
 }
 
 // Unchanged rows, columns or channels in other places; those of CONCATENATION may be requantized.
@@ -320,7 +318,7 @@ Support concatenation(const hw::ChipRow& chip, const ir::Graph& graph, const ir:
   if (!are_surfaces(graph, op.inputs)) {
     const Joined joined = joined_of(graph, op);
     if (joined.weights() > kWeightsMax)
-      return Support::no(Remedy::split, "{} channels, each of which has a weight for each other one", joined.lanes);
+      return Support::no(Remedy::split, "{} channels, each with a weight for each of the others", joined.lanes);
     if (const Support one = fits(chip, {.in = joined.from(), .out = joined.to}); !one.ok) return one;
   }
   for (const ir::TensorId input : op.inputs) {
@@ -342,7 +340,8 @@ Support division(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& 
   if (axis_from_back(from.shape, axis.values<int32_t>().at(0)) != 0) return moves(chip, graph, op);
   for (const ir::TensorId output : op.outputs) {
     const ir::Tensor& to = graph.tensor(output);
-    if (to.quant != from.quant) return Support::no(Remedy::same_scale, "the pieces have other scales than the whole");
+    if (to.quant != from.quant)
+      return Support::no(Remedy::same_scale, "the pieces and the whole have different scales");
     if (const Support one = copy(chip, to, to, {}, ir::Activation::none); !one.ok) return one;
   }
   return all_of({takes(from), pieces(graph, op.outputs)});
@@ -355,10 +354,10 @@ Support interleaved(const hw::ChipRow& chip, const ir::Tensor& from, const ir::T
   if (const Support same = keeps_values(from, to); !same.ok) return same;
   const int64_t gap = all.rows > 1 ? int64_t{all.rows - 1} * all.to.width : all.columns - 1;
   if (std::max(all.rows, all.columns) > kRepeatMax || gap > kGapMax)
-    return Support::no(Remedy::form, "{} rows and {} columns of each pixel; the NPU takes {} and leaves out at most {}",
+    return Support::no(Remedy::form, "{} rows and {} columns of each pixel; the NPU takes {} and skips at most {}",
                        all.rows, all.columns, kRepeatMax, kGapMax);
   if (weights_of(all) > kWeightsMax)
-    return Support::no(Remedy::split, "{} channels, each of which has a weight for each other one", all.from.channels);
+    return Support::no(Remedy::split, "{} channels, each with a weight for each of the others", all.from.channels);
   std::vector<Support> parts = {Support::yes()};
   for (const auto& passes : {column_passes(all), row_passes(all)})
     for (const InterleavePass& pass : passes) parts.push_back(fits(chip, {.in = pass.conv.in, .out = pass.conv.out}));
@@ -375,7 +374,7 @@ Support reshape(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& o
   const Support first = all_of({takes(to), copy(chip, from, from, {}, ir::Activation::none)});
   if (!first.ok) return first;
   if (from.quant != to.quant || from.dtype != to.dtype)
-    return Support::no(Remedy::same_scale, "its output has another quantization");
+    return Support::no(Remedy::same_scale, "its output has a different quantization");
   if (keeps_channels(from.shape, to.shape)) return Support::yes();
   if (const auto all = interleave_of(graph, op)) return interleaved(chip, from, to, *all);
   return Support::no(Remedy::form, "{} to {} moves channels, which are in groups of {}", from.shape.to_string(),
@@ -418,7 +417,7 @@ Support by_kind(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
     case OpKind::reduce_min:
     case OpKind::max_pool_2d: return maximum(chip, graph, id);
     case OpKind::transpose_conv:
-      return Support::no(Remedy::none, "the NPU's deconvolution was seen with 16-bit floats only");
+      return Support::no(Remedy::none, "the NPU's deconvolution was recorded only with 16-bit floats");
     default: return no_program(graph, id);
   }
 }

@@ -66,23 +66,23 @@ Support takes(const ir::Tensor& tensor) {
   const ir::Quant& quant = tensor.quant;
   if (!ir::is_8bit(tensor.dtype)) return of_other_type(tensor);
   if (tensor.is_constant())
-    return Support::no(Remedy::none, "'{}' is constant; the NPU has constants as weights only", tensor.name);
+    return Support::no(Remedy::none, "'{}' is constant; the NPU takes constants only as weights", tensor.name);
   if (tensor.shape.rank() == 0)
-    return Support::no(Remedy::form, "'{}' is one number; the NPU computes on images", tensor.name);
+    return Support::no(Remedy::form, "'{}' is a scalar; the NPU computes on images", tensor.name);
   if (tensor.shape.rank() > 4 && tensor.shape[0] == 1 && images_of(tensor.shape) != 1)
-    return Support::no(Remedy::four_dimensions, "'{}' is {}; the NPU has rows, columns and channels", tensor.name,
+    return Support::no(Remedy::four_dimensions, "'{}' is {}; the NPU takes rows, columns and channels", tensor.name,
                        tensor.shape.to_string());
   if (images_of(tensor.shape) != 1 || tensor.shape.elems() < 1)
     return Support::no(Remedy::one_image, "'{}' is {}; the NPU takes one image at a time", tensor.name,
                        tensor.shape.to_string());
   if (is_per_channel(quant))
-    return Support::no(Remedy::reconvert, "'{}' is quantized per channel; of tensors only weights may be", tensor.name);
+    return Support::no(Remedy::reconvert, "'{}' is quantized per channel; only weights may be", tensor.name);
   const int32_t zero = unsigned_zero(tensor);
   if (quant.empty() || !(quant.scale() > 0) || !std::isfinite(quant.scale()) || zero < 0 || zero > 255)
-    return Support::no(quant.empty() ? Remedy::quantize : Remedy::reconvert,
-                       "'{}' has no quantization that means anything", tensor.name);
+    return Support::no(quant.empty() ? Remedy::quantize : Remedy::reconvert, "'{}' has an invalid quantization",
+                       tensor.name);
   if (quant.scale() < kScaleMin || quant.scale() > kScaleMax)
-    return Support::no(Remedy::reconvert, "'{}' has a scale of {:g}, near where floats end", tensor.name,
+    return Support::no(Remedy::reconvert, "'{}' has a scale of {:g}, near the limits of floats", tensor.name,
                        quant.scale());
   if (plane_of(tensor.shape).channels > kChannelsMax)
     return Support::no(Remedy::split, "'{}' has {} channels; the NPU counts to {}", tensor.name,
@@ -113,7 +113,7 @@ Support fits(const hw::ChipRow& chip, const Window& w) {
   const Geometry g = geometry(conv, proven(chip));
   if (const auto parts = split(chip, conv, g, proven(chip)); !parts.ok())
     return Support::no(Remedy::split, "{}", parts.error().message);
-  if (w.stride_y != w.stride_x) return Support::yes_unproven("strides that differ for rows and columns");
+  if (w.stride_y != w.stride_x) return Support::yes_unproven("different strides for rows and columns");
   if (w.kernel_height > kKernelSeen || w.kernel_width > kKernelSeen)
     return Support::yes_unproven(fmt::format("a filter larger than {}x{}", kKernelSeen, kKernelSeen));
   return Support::yes();
@@ -121,7 +121,7 @@ Support fits(const hw::ChipRow& chip, const Window& w) {
 
 Support keeps_values(const ir::Tensor& from, const ir::Tensor& to) {
   if (from.quant == to.quant) return Support::yes();
-  return Support::no(Remedy::same_scale, "its output has another quantization");
+  return Support::no(Remedy::same_scale, "its output has a different quantization");
 }
 
 Support fits_flat(const ir::Tensor& tensor) {

@@ -138,8 +138,7 @@ class Splitter {
     }
     return error(
         ErrorCode::unsupported,
-        "a row of {} columns and {} channels takes {} units of the on-chip buffer: too few rows fit for a filter "
-        "of {} rows",
+        "a row of {} columns and {} channels takes {} units of the on-chip buffer: too few rows fit for a filter of {}",
         conv_.in.width, conv_.in.channels, g_.row_entries, conv_.extent_y());
   }
 
@@ -160,7 +159,7 @@ class Splitter {
   // Section 6.3, with its overlaps. With fewer rows than the filter has, its loop would not end.
   Result<Split> recorded_rows(int32_t rows, int32_t data_banks, bool stays) const {
     const int32_t kernel = conv_.kernel_height, stride = conv_.stride_y, height = conv_.in.height;
-    if (rows < kernel) return error(ErrorCode::unsupported, "{} rows fit, the filter has {}", rows, kernel);
+    if (rows < kernel) return error(ErrorCode::unsupported, "{} rows fit, but the filter has {}", rows, kernel);
     std::vector<Slice> slices = {{0, rows - 1, conv_.pad_top, 0}};
     for (int32_t s = kernel - conv_.pad_top - 1; s < height;) {
       const Slice before = slices.back();
@@ -170,7 +169,8 @@ class Splitter {
       slice.bottom = slice.top + rows - 1;
       const bool last = slice.bottom >= height - 1;
       if (last) slice.bottom = height - 1, slice.pad_bottom = conv_.pad_bottom;
-      if (slice.top <= before.top) return error(ErrorCode::unsupported, "{} rows fit, too few to go on", rows);
+      if (slice.top <= before.top)
+        return error(ErrorCode::unsupported, "{} rows fit, which is too few to continue", rows);
       slices.push_back(slice);
       if (last) break;
       s = slice.top + kernel - 1;

@@ -33,7 +33,7 @@ class Decoder {
   Result<npu::Annotated> run() {
     SK_TRY_ASSIGN(const std::span<const uint32_t> stream, capture::words_of(submission_));
     if (stream.size() != hw::Command::kWords)
-      return error(ErrorCode::malformed, "{} words are no command of the toy", stream.size());
+      return error(ErrorCode::malformed, "{} words are not a command of the toy", stream.size());
     const auto command = bits::read<hw::Command>(stream);
     add_fields(hw::Command::descriptor(), stream, {.in_call = true, .address = 0, .first_bit = 0}, 0,
                command.opcode != hw::Opcode::run);

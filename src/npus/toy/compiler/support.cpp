@@ -20,9 +20,9 @@ Support takes(const hw::ChipRow& chip, const ir::Tensor& tensor) {
     return Support::no(Remedy::split, "'{}' has {} bytes; the toy takes 1 to {}", tensor.name, tensor.bytes(),
                        chip.tensor_bytes_max);
   if (quant.per_channel())
-    return Support::no(Remedy::reconvert, "'{}' is quantized per channel; the toy knows one scale", tensor.name);
+    return Support::no(Remedy::reconvert, "'{}' is quantized per channel; the toy takes one scale", tensor.name);
   if (!quant.empty() && !(quant.scale() > 0 && quant.zero_point() >= 0 && quant.zero_point() <= 255))
-    return Support::no(Remedy::reconvert, "'{}' has scale {} and zero point {}, which mean nothing", tensor.name,
+    return Support::no(Remedy::reconvert, "'{}' has scale {} and zero point {}, which are invalid", tensor.name,
                        quant.scale(), quant.zero_point());
   return Support::yes();
 }
@@ -41,7 +41,7 @@ Support supports(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
     const ir::Tensor& operand = graph.tensor(input);
     if (const Support support = takes(chip, operand); !support.ok) return support;
     if (operand.shape != result.shape)
-      return Support::no(Remedy::shapes, "'{}' and '{}' differ in shape; the toy repeats nothing", operand.name,
+      return Support::no(Remedy::shapes, "'{}' and '{}' differ in shape; the toy does not broadcast", operand.name,
                          result.name);
     if (!operand.quant.empty() && !result.quant.empty() && operand.quant != result.quant)
       return Support::no(Remedy::same_scale, "'{}' and '{}' differ in quantization; the toy does not rescale",

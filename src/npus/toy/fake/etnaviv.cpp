@@ -9,7 +9,8 @@ std::optional<Identity> identity_of(std::string_view chip) {
   if (row == nullptr) return std::nullopt;
   Identity identity{.chip = row->name};
   identity.compatible = "skillet,toy-npu";
-  identity.assumption = "there is no such chip, and no kernel knows it; it stands behind a driver of streams of words";
+  identity.assumption =
+      "there is no such chip, and no kernel drives it; it is emulated behind a driver of streams of words";
   identity.ids = {row->model};
   return identity;
 }

@@ -55,7 +55,7 @@ Result<Moves> resized(const ir::Graph& graph, const ir::Op& op) {
   const auto& attrs = op.as<ir::ResizeAttrs>();
   const int32_t rows = factor_of(from[1], to[1], attrs), columns = factor_of(from[2], to[2], attrs);
   if (rows == 0 || columns == 0)
-    return error(ErrorCode::unsupported, "{} to {}: rows and columns are repeated 1 to {} times", from.to_string(),
+    return error(ErrorCode::unsupported, "{} to {}: rows and columns can be repeated 1 to {} times", from.to_string(),
                  to.to_string(), kFactorMax);
   return enlarged(image_of(from), rows, columns);
 }

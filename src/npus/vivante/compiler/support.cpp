@@ -45,12 +45,12 @@ Support check_activation_tensor(const ir::Tensor& t) {
   if (t.quant.per_channel())
     return Support::no(Remedy::reconvert, "'{}' is an activation quantized per channel", t.name);
   if (!is_usable(t.quant, t.dtype))
-    return Support::no(Remedy::reconvert, "'{}' has scale {} and zero point {}, which mean nothing to {}", t.name,
+    return Support::no(Remedy::reconvert, "'{}' has scale {} and zero point {}, which are invalid to {}", t.name,
                        t.quant.scale(), t.quant.zero_point(), dtype_name(t.dtype));
   if (t.shape.elems() == 0) return Support::no(Remedy::none, "'{}' has no elements", t.name);
   if (image_of(t.shape).bytes() == t.shape.elems()) return Support::yes();
   if (t.shape.rank() > 4 && t.shape[0] == 1)
-    return Support::no(Remedy::four_dimensions, "'{}' has shape {}; the chip has rows, columns and channels", t.name,
+    return Support::no(Remedy::four_dimensions, "'{}' has shape {}; the chip takes rows, columns and channels", t.name,
                        t.shape.to_string());
   return Support::no(Remedy::one_image, "'{}' has shape {}; the chip runs batch 1", t.name, t.shape.to_string());
 }
@@ -82,8 +82,7 @@ Support check_filter_quantization(const ir::Graph& graph, ir::OpId id) {
   const ir::Tensor& filter = graph.tensor(graph.op(id).input(1));
   if (filter.quant.empty()) return Support::no(Remedy::quantize, "filter '{}' is not quantized", filter.name);
   if (filter.quant.per_channel() && std::ranges::count(filter.quant.scales, 0.0F) != 0)
-    return Support::no(Remedy::range, "filter '{}' has a channel with scale 0; the chip has no such scale",
-                       filter.name);
+    return Support::no(Remedy::range, "filter '{}' has a channel with scale 0, which the chip cannot use", filter.name);
   // Equal scales count as one scale.
   const size_t scales = channel_groups(filter.quant, static_cast<int32_t>(filter.quant.scales.size())).size();
   const bool has_meaning = scales == 1 || filter.dtype == ir::DType::int8;
@@ -93,7 +92,7 @@ Support check_filter_quantization(const ir::Graph& graph, ir::OpId id) {
     return Support::no(Remedy::share_scales, "filter '{}' is quantized per channel; the chip has one scale per job",
                        filter.name);
   if (!is_usable(filter.quant, filter.dtype))
-    return Support::no(Remedy::reconvert, "filter '{}' has scale {} and zero point {}, which mean nothing to {}",
+    return Support::no(Remedy::reconvert, "filter '{}' has scale {} and zero point {}, which are invalid to {}",
                        filter.name, filter.quant.scale(), filter.quant.zero_point(), dtype_name(filter.dtype));
   return Support::yes();
 }
@@ -121,7 +120,7 @@ Support check_arithmetic(const hw::ChipRow& chip, const ir::Graph& graph, ir::Op
   for (const float filter_scale : graph.tensor(op.input(1)).quant.scales) {
     const float product = graph.tensor(op.input(0)).quant.scale() * filter_scale;
     if (!std::isnormal(product))
-      return Support::no(Remedy::reconvert, "the scales of input and filter multiply to {}, which is no normal number",
+      return Support::no(Remedy::reconvert, "the product of the input and filter scales, {}, is not a normal number",
                          product);
     const float scale = conv_scale(graph, id, filter_scale);
     if (!is_nn_scale(chip, scale))
@@ -129,7 +128,7 @@ Support check_arithmetic(const hw::ChipRow& chip, const ir::Graph& graph, ir::Op
   }
   const float largest = conv_scale(graph, id, std::ranges::max(graph.tensor(op.input(1)).quant.scales));
   if (!sums_within(graph, id, largest_rescaled(largest)))
-    return Support::no(Remedy::range, "sums can leave 32 bits at requantization scale {}", largest);
+    return Support::no(Remedy::range, "sums can exceed 32 bits at requantization scale {}", largest);
   return Support::yes();
 }
 
@@ -163,7 +162,7 @@ Support check_conv(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id)
   if (attrs.dilation_h != 1 || attrs.dilation_w != 1)
     return Support::no(Remedy::form, "dilation {}x{}", attrs.dilation_h, attrs.dilation_w);
   if (attrs.stride_h != attrs.stride_w || (attrs.stride_h != 1 && attrs.stride_h != 2))
-    return Support::no(Remedy::form, "stride {}x{}; the chip does 1x1 and 2x2", attrs.stride_h, attrs.stride_w);
+    return Support::no(Remedy::form, "stride {}x{}; the chip supports 1x1 and 2x2", attrs.stride_h, attrs.stride_w);
   const ConvShape shape = conv_shape(chip, graph, id);
   if (!shape.depthwise && graph.tensor(op.input(1)).shape.back(0) != shape.in.channels)
     return Support::no(Remedy::groups, "grouped convolution");
@@ -198,19 +197,20 @@ Support check_addition_scales(const hw::ChipRow& chip, const ir::Graph& graph, c
   if (!std::isfinite(s1 / s0))
     return Support::no(Remedy::range, "operands of scales {} and {} are too far apart", s0, s1);
   if (std::max(larger, out) >= kAdditionScaleEnd)
-    return Support::no(Remedy::reconvert, "scales of {} to {}: TFLite's product with 2^20 is no number", larger, out);
+    return Support::no(Remedy::reconvert, "scales of {} to {}: TFLite's product with 2^20 is not a number", larger,
+                       out);
   const AdditionWeights weights = addition_weights(chip, graph, op);
   // Larger than an operand's scale by the 255 steps of a weight; a product of small scales must not lose bits.
   if (!is_nn_scale(chip, weights.scale) || !std::isnormal(larger / 255))
     return Support::no(Remedy::range, "requantization scale {} is outside the chip's range", weights.scale);
   constexpr int64_t kLargestSum = int64_t{255} << 20;
   if (largest_rescaled(0x1p-19F * larger / out) < kLargestSum)
-    return Support::no(Remedy::range, "sums can leave 32 bits: scales {} and {} to {}", s0, s1, out);
+    return Support::no(Remedy::range, "sums can exceed 32 bits: scales {} and {} to {}", s0, s1, out);
   const double off = addition_error(graph, op, weights);
   if (!(off <= addition_error_max(kAdditionStepsMax)))
     return Support::no(
         Remedy::range,
-        "the chip's 8-bit weights of scales {} and {} would be up to {:.1f} steps off at output scale {}", s0, s1, off,
+        "the chip's 8-bit weights for scales {} and {} would be up to {:.1f} steps off at output scale {}", s0, s1, off,
         out);
   return Support::yes();
 }
@@ -222,7 +222,7 @@ Support check_add(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) 
   if (op.kind == OpKind::sub && !hw::generation_of(chip).chunked_additions)
     return Support::no(Remedy::none, "no known program of the NPU computes {}", op_name(op));
   if (a.shape != b.shape)
-    return Support::no(Remedy::shapes, "operands of shapes {} and {}: no broadcast", a.shape.to_string(),
+    return Support::no(Remedy::shapes, "operands of shapes {} and {}: the chip does not broadcast", a.shape.to_string(),
                        b.shape.to_string());
   const ir::Activation activation = op.as<ir::ActivationAttrs>().activation;
   RETURN_IF_NO(check_activation(out, activation));
@@ -231,8 +231,8 @@ Support check_add(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) 
                        "fused activation on an addition whose output zero point is not the lowest value");
   RETURN_IF_NO(check_addition_scales(chip, graph, op));
   if (!addition_geometry(chip, image_of(a.shape)))
-    return Support::no(Remedy::split, "{} elements cannot be cut into rows and columns of at most {}", a.shape.elems(),
-                       kMaxImageSize);
+    return Support::no(Remedy::split, "{} elements cannot be divided into rows and columns of at most {}",
+                       a.shape.elems(), kMaxImageSize);
   return Support::yes();
 }
 
@@ -243,7 +243,7 @@ Support check_concatenation(const hw::ChipRow&, const ir::Graph& graph, ir::OpId
   const ir::Tensor& out = graph.tensor(op.outputs[0]);
   const auto& attrs = op.as<ir::ConcatAttrs>();
   if (!is_channel_axis(out.shape, attrs.axis))
-    return Support::no(Remedy::channels, "axis {}; the chip's layout concatenates channels only", attrs.axis);
+    return Support::no(Remedy::channels, "axis {}; the chip's layout only allows concatenating channels", attrs.axis);
   if (attrs.activation != ir::Activation::none)
     return Support::no(Remedy::activation, "fused activation {}", activation_name(attrs.activation));
   for (const ir::TensorId input : op.inputs) {
@@ -260,7 +260,7 @@ Support check_split(const hw::ChipRow&, const ir::Graph& graph, ir::OpId id) {
   const ir::Tensor& input = graph.tensor(op.input(sized ? 0 : 1));
   const std::vector<int32_t> axis = graph.tensor(op.input(sized ? 2 : 0)).values<int32_t>();
   if (axis.size() != 1 || !is_channel_axis(input.shape, axis[0]))
-    return Support::no(Remedy::channels, "the chip's layout splits channels only");
+    return Support::no(Remedy::channels, "the chip's layout only allows splitting channels");
   for (const ir::TensorId output : op.outputs) {
     if (!same_quantization(graph.tensor(output), input))
       return Support::no(Remedy::same_scale, "'{}' is quantized differently", graph.tensor(output).name);
@@ -283,9 +283,8 @@ Support check_byte_function(const ir::Graph& graph, ir::OpId id) {
   const auto table = byte_table(graph, op);
   if (!table) return Support::no(Remedy::reconvert, "the CPU has no kernel for {} of these types", op_name(op));
   if (table->off > kTableOffMax)
-    return Support::no(Remedy::function,
-                       "the chip's table of {}, straight lines between its entries, would be {} steps off", op_name(op),
-                       table->off);
+    return Support::no(Remedy::function, "the chip's table of {}, linear between its entries, would be {} steps off",
+                       op_name(op), table->off);
   return Support::yes();
 }
 
@@ -294,7 +293,7 @@ Support check_pad(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) 
   const PadAmounts pad = pad_amounts(graph, id);
   if (pad.batch != 0) return Support::no(Remedy::form, "pads the batch");
   if (pad.largest() > kMaxPad)
-    return Support::no(Remedy::form, "pads by {}; the chip does at most {}", pad.largest(), kMaxPad);
+    return Support::no(Remedy::form, "pads by {}; the chip supports at most {}", pad.largest(), kMaxPad);
   const Image out = image_of(graph.tensor(graph.op(id).outputs[0]).shape);
   if (std::max({out.width, out.height, out.channels}) > kMaxPadded)
     return Support::no(Remedy::split, "a dimension larger than {} after padding", kMaxPadded);
@@ -370,14 +369,14 @@ bool is_activation(const SupportRow& row, size_t input) {
 Support check_operands(const SupportRow& row, const ir::Graph& graph, const ir::Op& op) {
   for (size_t i = 0; i < std::max(op.inputs.size(), row.inputs_min); ++i) {
     if (op.input(i) == ir::kNoTensor) {
-      if (i < row.inputs_min || is_activation(row, i)) return Support::no(Remedy::reconvert, "input {} is left out", i);
+      if (i < row.inputs_min || is_activation(row, i)) return Support::no(Remedy::reconvert, "input {} is missing", i);
       continue;
     }
     const ir::Tensor& t = graph.tensor(op.input(i));
     if (is_activation(row, i) && !ir::is_8bit(t.dtype)) return check_activation_tensor(t);
     if (is_activation(row, i) && t.is_constant())
       return Support::no(npu::remedy_of_constant(graph, op),
-                         "'{}' is constant; the chip reads what jobs or the caller write", t.name);
+                         "'{}' is constant; the chip takes only tensors that jobs or the caller write", t.name);
     if (!is_activation(row, i) && !t.is_constant()) return Support::no(Remedy::freeze, "'{}' is not constant", t.name);
     if (is_activation(row, i)) RETURN_IF_NO(check_activation_tensor(t));
   }
@@ -389,14 +388,14 @@ std::string why_none(const ir::Graph& graph, const ir::Op& op) {
   switch (op.kind) {
     case OpKind::mul:
       return std::ranges::any_of(op.inputs, [&](ir::TensorId id) { return graph.tensor(id).is_constant(); })
-                 ? "no unit of the chip multiplies by a constant, but as a filter"
+                 ? "no unit of the chip multiplies by a constant, except as a filter"
                  : "no unit of the chip multiplies two tensors";
     case OpKind::softmax:
     case OpKind::arg_max:
     case OpKind::arg_min: return "no unit of the chip divides or compares channels";
-    case OpKind::resize_bilinear: return "pixels between others have weights that depend on where they are";
+    case OpKind::resize_bilinear: return "interpolated pixels have weights that depend on their position";
     case OpKind::max_pool_2d:
-      return "the chip's pooling was never recorded, and sums over this window take longer than the CPU";
+      return "the chip's pooling was never recorded, and sums over this window are slower than the CPU";
     default: return fmt::format("no known program of the NPU computes {}", op_name(op));
   }
 }
