@@ -93,7 +93,7 @@ Result<Bytes> read_file(const std::string& path) {
   if (size_bytes <= kMaxFileBytes) bytes.resize(size_bytes + 1);  // one more byte, to detect the end
   SK_TRY_ASSIGN(const bool whole, fill(file.get(), path, bytes));
   if (!whole && size_bytes > kMaxFileBytes) return error(ErrorCode::io, "{}: is larger than 2 GiB", path);
-  if (!whole) return error(ErrorCode::io, "{}: grows while it is read", path);
+  if (!whole) return error(ErrorCode::io, "{}: grew while it was read", path);
   return bytes;
 }
 
@@ -114,7 +114,7 @@ bool is_link_to_nothing(const std::string& path) {
   return ::lstat(path.c_str(), &status) == 0 && S_ISLNK(status.st_mode);
 }
 Error link_to_nothing(const std::string& path) {
-  return error(ErrorCode::io, "{}: is a link to what is not there", path);
+  return error(ErrorCode::io, "{}: is a link to a file that does not exist", path);
 }
 
 // Writes a file beside `target` and renames it when it is complete; it gets the mode of the file that it replaces.

@@ -221,9 +221,9 @@ TEST_F(Files, FilesInFoldersAreTried) {
 
 TEST_F(Files, PlacesThatOnlySeemFreeAreNone) {
   fs::create_symlink(path("gone"), path("link"));
-  EXPECT_TRUE(says(check_place(path("link")), "link: is a link to what is not there"));
-  EXPECT_TRUE(says(check_folder(path("link")), "link: is a link to what is not there"));
-  EXPECT_TRUE(says(check_folder(path("link/below")), "link: is a link to what is not there"));
+  EXPECT_TRUE(says(check_place(path("link")), "link: is a link to a file that does not exist"));
+  EXPECT_TRUE(says(check_folder(path("link")), "link: is a link to a file that does not exist"));
+  EXPECT_TRUE(says(check_folder(path("link/below")), "link: is a link to a file that does not exist"));
   EXPECT_FALSE(fs::exists(path("gone")));
   ASSERT_TRUE(write_file(path("file"), Bytes(1)).ok());
   fs::create_symlink(path("file"), path("good"));

@@ -31,7 +31,7 @@ constexpr std::array kFlags = {
     Flag{"stream", "", "print the device operations and the command stream of each compiled program"},
     Flag{"sim", "", "print each job that a simulator executes"},
     Flag{"submit", "", "print each submission"},
-    Flag{"capture", "=FILE", "record what each device of this process is sent"},
+    Flag{"capture", "=FILE", "record the submissions to each device of this process"},
 };
 
 constexpr int kNotScoped = -1;

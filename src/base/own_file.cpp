@@ -107,8 +107,8 @@ Result<void> fill(int fd, const std::string& path, std::initializer_list<std::sp
 Result<void> check_own(const struct stat& status, const std::string& path, uint64_t limit_bytes) {
   if (!S_ISREG(status.st_mode)) return error(ErrorCode::io, "{}: is not a regular file", path);
   if (status.st_uid != ::geteuid())
-    return error(ErrorCode::io, "{}: belongs to user {}, not to {}", path, status.st_uid, ::geteuid());
-  if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) return error(ErrorCode::io, "{}: others may write it", path);
+    return error(ErrorCode::io, "{}: belongs to user {}, not {}", path, status.st_uid, ::geteuid());
+  if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) return error(ErrorCode::io, "{}: other users may write it", path);
   if (static_cast<uint64_t>(status.st_size) > limit_bytes)
     return error(ErrorCode::io, "{}: {} bytes, more than {}", path, status.st_size, limit_bytes);
   return {};

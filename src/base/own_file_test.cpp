@@ -130,13 +130,13 @@ TEST_F(OwnFile, TakesOnlyRegularFilesOfThisUser) {
          ASSERT_TRUE(write_file(path, kOld).ok());
          ASSERT_EQ(::chmod(path.c_str(), 0620), 0);
        },
-       "others may write it"},
-      {"others may write",
+       "other users may write it"},
+      {"other users may write",
        [](const std::string& path) {
          ASSERT_TRUE(write_file(path, kOld).ok());
          ASSERT_EQ(::chmod(path.c_str(), 0602), 0);
        },
-       "others may write it"},
+       "other users may write it"},
       {"another user's",
        [](const std::string& path) {
          ASSERT_TRUE(write_file(path, kOld).ok());

@@ -198,9 +198,9 @@ std::string open_file(State& s, const std::string& path) {
   if (!is_there || !(S_ISREG(status.st_mode) || S_ISCHR(status.st_mode)))
     why = "it is not a regular file";
   else if (S_ISREG(status.st_mode) && !is_trace(fd, status.st_size))
-    why = "there is something else in it; only a trace is replaced";
+    why = "the file is not a trace; only a trace is replaced";
   else if (::flock(fd, LOCK_EX | LOCK_NB) != 0)
-    why = "another process, or another library in this one, writes it; %p in a name is the number of the process";
+    why = "another process, or another library in this one, writes it; %p in a name is the process id";
   else if (S_ISREG(status.st_mode) && !goes_on && ::ftruncate(fd, 0) != 0)
     why = std::strerror(errno);
   if (!why.empty()) {
@@ -245,7 +245,7 @@ void add_kernel_events(State& s) {
 
 void say_full(State& s, std::string_view what) {
   if (!std::exchange(s.said_full, true))
-    log::warning("trace {}: this process has made {} {}, and no more are kept; what needs another one is not in traces",
+    log::warning("trace {}: this process has made {} {}, the most that are stored; events that need more are left out",
                  s.path, kMostNames, what);
 }
 
@@ -358,7 +358,7 @@ Lease::Lease(const std::string& path, bool with_kernel_events) {
   if (path.empty()) return;
   State& s = state();
   if (!s.process.is_here()) {
-    log::warning("trace {}: a process that was made by fork() writes none", path);
+    log::warning("trace {}: a process made by fork() writes no trace", path);
     return;
   }
   const std::lock_guard lock(s.mutex);
@@ -366,7 +366,7 @@ Lease::Lease(const std::string& path, bool with_kernel_events) {
   std::string why;
   if (name == s.ended) return;
   if (s.fd >= 0 && name != s.path)
-    why = fmt::format("this process writes {} now, and one at a time", s.path);
+    why = fmt::format("this process already writes {}, and can write only one at a time", s.path);
   else if (s.fd < 0)
     why = start_file(s, name);
   if (!why.empty()) {

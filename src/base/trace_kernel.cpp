@@ -73,12 +73,12 @@ KernelEvents::KernelEvents(std::string folder) {
   remove_old(folder);
   const std::string instance = folder + "/" + std::string(kOurs) + std::to_string(::getpid());
   if (::mkdir(instance.c_str(), 0700) != 0 && errno != EEXIST) {
-    log::info("the trace is without the kernel's events: {}: {}", instance, std::strerror(errno));
+    log::info("the trace lacks the kernel's events: {}: {}", instance, std::strerror(errno));
     return;
   }
   instance_ = instance;
   if (put(instance + "/trace_clock", "mono") && put(instance + "/events/gpu_scheduler/enable", "1")) return;
-  log::info("the trace is without the kernel's events: this kernel has no events gpu_scheduler");
+  log::info("the trace lacks the kernel's events: this kernel has no events gpu_scheduler");
   ::rmdir(instance.c_str());
   instance_.clear();
 }

@@ -390,7 +390,7 @@ TEST_F(Traces, ATrackOrANameTooManyIsSaidOnceAndIsInNoTrace) {
     EXPECT_EXIT(fill(with_tracks), testing::ExitedWithCode(0),
                 std::string("^skillet: warning: trace [^\n]*: this process has made 65536 ") +
                     (with_tracks ? "tracks" : "names") +
-                    ", and no more are kept; what needs another one is not in traces\n$");
+                    ", the most that are stored; events that need more are left out\n$");
 }
 
 TEST(KernelEvents, LinesOfTraceFs) {
@@ -444,7 +444,7 @@ TEST_F(Traces, WithoutKernelEventsTheTraceSaysWhy) {
     testing::internal::CaptureStderr();
     EXPECT_TRUE(trace::KernelEvents(folder).take().empty());
     EXPECT_EQ(testing::internal::GetCapturedStderr(),
-              "skillet: info: the trace is without the kernel's events: " + why + "\n");
+              "skillet: info: the trace lacks the kernel's events: " + why + "\n");
   }
 }
 

@@ -16,7 +16,7 @@ Result<Bytes> pack_zstd(std::span<const uint8_t> bytes) {
 Result<Bytes> unpack_zstd(std::span<const uint8_t> frame, uint64_t size_bytes) {
   // Checks the stated size before anything is allocated.
   if (ZSTD_getFrameContentSize(frame.data(), frame.size()) != size_bytes)
-    return error(ErrorCode::malformed, "the zstd frame does not hold the {} bytes announced", size_bytes);
+    return error(ErrorCode::malformed, "the zstd frame does not contain the {} announced bytes", size_bytes);
   Bytes bytes(size_bytes);
   const size_t got = ZSTD_decompress(bytes.data(), bytes.size(), frame.data(), frame.size());
   if (ZSTD_isError(got) != 0) return error(ErrorCode::malformed, "zstd: {}", ZSTD_getErrorName(got));

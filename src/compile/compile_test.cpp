@@ -493,7 +493,7 @@ TEST(Report, SaysWhereEachOpRuns) {
 
 TEST(Compile, WithoutADriverAllIsOnTheCpu) {
   const Letters letters("a", {"c=add(a,a)"}, "c");
-  EXPECT_EQ(text_of(compile(letters.graph, {}, {}).value()), "C[c]\nc: no NPU was asked for or found");
+  EXPECT_EQ(text_of(compile(letters.graph, {}, {}).value()), "C[c]\nc: no NPU was requested or found");
 }
 
 }  // namespace

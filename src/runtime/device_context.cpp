@@ -213,7 +213,7 @@ Result<NamedCore> find_core_with(Simulate simulate, const std::string& name) {
 Result<void> DeviceContext::check_process() const {
   if (process.is_here()) return {};
   return error(ErrorCode::invalid_argument,
-               "{}: the device was opened by a parent process before fork(), and only that process can use it: open "
+               "{}: the device was opened by a parent process before a fork(), and only that process can use it: open "
                "the device and load the model in this process",
                device == nullptr ? chip : device->info().node);
 }

@@ -25,9 +25,9 @@ std::string describe_before(const auto& entry, uint64_t address, uint64_t size) 
 }  // namespace
 
 Result<void> Memory::map(uint64_t address, std::span<uint8_t> bytes, std::string name) {
-  if (bytes.empty()) return error(ErrorCode::invalid_argument, "{}: mapping of no bytes", name);
+  if (bytes.empty()) return error(ErrorCode::invalid_argument, "{}: mapping of 0 bytes", name);
   if (address >= kAddressSpaceEnd || bytes.size() > kAddressSpaceEnd - address)
-    return error(ErrorCode::out_of_range, "{}: {:#x} + {:#x} leaves the 40-bit address space", name, address,
+    return error(ErrorCode::out_of_range, "{}: {:#x} + {:#x} is outside the 40-bit address space", name, address,
                  bytes.size());
   const auto next = ranges_.lower_bound(address);
   const auto refuse = [&](const auto& other) {
@@ -88,8 +88,7 @@ Result<void> Memory::check_written(uint64_t address, std::string_view what) cons
   const Range& range = std::prev(ranges_.upper_bound(address))->second;
   if (!range.is_read_only) return {};
   missed_ = address;
-  return error(ErrorCode::device, "{}: {:#x} is written; it is in what may be read only: {}", what, address,
-               range.name);
+  return error(ErrorCode::device, "{}: {:#x} is written, but is read-only: {}", what, address, range.name);
 }
 
 std::optional<uint64_t> Memory::missed() const {

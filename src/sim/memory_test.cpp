@@ -49,8 +49,7 @@ TEST(Memory, SomeMayOnlyBeRead) {
   const Bytes constant(0x10, 7);
   ASSERT_TRUE(t.memory.map_to_read(0x1100, constant, "constants").ok());
   EXPECT_EQ(t.memory.at(0x1108, 8, "x").value()[0], 7);
-  EXPECT_EQ(t.memory.check_written(0x1108, "x").error().message,
-            "x: 0x1108 is written; it is in what may be read only: constants");
+  EXPECT_EQ(t.memory.check_written(0x1108, "x").error().message, "x: 0x1108 is written, but is read-only: constants");
   EXPECT_TRUE(t.memory.check_written(0x10FF, "x").ok());
   EXPECT_TRUE(t.memory.check_written(0x2000, "x").ok());
   EXPECT_FALSE(t.memory.check_written(0x1110, "x").ok()) << "nothing is there";

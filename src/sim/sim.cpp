@@ -83,11 +83,11 @@ Result<Chosen> quirks_of(std::string_view chip, std::string_view given) {
 
 Result<std::span<const uint32_t>> words_of(const Job& job) {
   if (job.commands.size() != 1 || job.commands[0].size_bytes != 0)
-    return error(ErrorCode::malformed, "a job of {} lists of commands; the chip takes one, handed over with the job",
+    return error(ErrorCode::malformed, "a job of {} lists of commands; the chip takes one, passed with the job",
                  job.commands.size());
   const std::span<const uint8_t> bytes = job.commands[0].bytes;
   if (bytes.size() % 4 != 0 || reinterpret_cast<uintptr_t>(bytes.data()) % alignof(uint32_t) != 0)
-    return error(ErrorCode::malformed, "{} bytes of commands; the chip takes words", bytes.size());
+    return error(ErrorCode::malformed, "{} bytes of commands; the chip takes whole words", bytes.size());
   return std::span(reinterpret_cast<const uint32_t*>(bytes.data()), bytes.size() / 4);
 }
 

@@ -54,8 +54,8 @@ std::string_view why_not(const TimingParameter& row, double value) {
                                   "B",        "32 KiB",  "cores",  "Cortex-A"};
   constexpr std::array kFromZero = {"us", "0 to 1", "0 or 1", "cycles/cycle", "B/B", "%"};
   const auto is_one_of = [&](const auto& units) { return std::ranges::find(units, row.unit) != units.end(); };
-  if (!std::isfinite(value) || value < 0 || value > kValueMost) return "must be a number from 0 on, 1000000 at most";
-  if (is_one_of(kCounts) && (value < 1 || value != std::floor(value))) return "must be a whole number from 1 on";
+  if (!std::isfinite(value) || value < 0 || value > kValueMost) return "must be a number from 0 to 1000000";
+  if (is_one_of(kCounts) && (value < 1 || value != std::floor(value))) return "must be a whole number, 1 or more";
   if (!is_one_of(kFromZero) && value < kValueLeast) return "must be more than 0";
   return "";
 }
@@ -183,10 +183,9 @@ Result<std::unique_ptr<Timer>> create_timer(std::string_view chip, Jobs jobs,
     SK_TRY_ASSIGN(TimingParameters values, TimingParameters::find(family.rows(), chip, jobs, overrides));
     return family.make(chip, std::move(values));
   }
-  return skillet::error(
-      ErrorCode::unsupported,
-      "{} jobs of chip '{}' are not timed: there are no parameters for them, and none are made up (there are for {})",
-      kJobsNames[static_cast<size_t>(jobs)], chip, fmt::join(timed_chips(jobs), ", "));
+  return skillet::error(ErrorCode::unsupported,
+                        "{} jobs of chip '{}' are not timed: there are no parameters for them (there are for {})",
+                        kJobsNames[static_cast<size_t>(jobs)], chip, fmt::join(timed_chips(jobs), ", "));
 }
 
 std::vector<TimingParameter> timing_parameters() {

@@ -133,8 +133,8 @@ class Cell:
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300))
         done = self.said(*self.run_model("full", f"sim:{self.chip}"), preexec_fn=few_bytes)
-        if "SKILLET_SIM_QUIRK" not in self.environment and "cannot be kept" not in done.stderr:
-            return [(None, "")]  # no message that the store could not be written
+        if "SKILLET_SIM_QUIRK" not in self.environment and "cannot be stored" not in done.stderr:
+            return [(None, "")]  # nobody said that the store could not be written
         return [(self.bytes_of("full"), done.stderr)]
 
     def store_is(self, change):
@@ -147,7 +147,7 @@ class Cell:
     def store_cannot_be_made(self):
         self.trust.write_text("")
         done, result = self.result()
-        return [(result if "cannot be kept" in done.stderr else "nothing said", done.stderr)]
+        return [(result if "cannot be stored" in done.stderr else "nothing said", done.stderr)]
 
     def forks(self, after):
         done = self.said(*self.virtual(), sys.executable, "-c", FORKS, C_LIBRARY, MODEL, str(after))

@@ -212,7 +212,7 @@ class Command(unittest.TestCase):
                                  rf"{program} jobs of chip '{chip}' are not timed: there are no parameters")
             self.assertIn("must be open or vendor", self.complain("--layers", path, "--chip", "rk3588", "--program", "x"))
             self.assertIn("must be NAME=NUMBER", self.complain("--layers", path, "--chip", "rk3588", "--set", "clock_ghz"))
-            self.assertIn("must be a number from 0 on",
+            self.assertIn("must be a number from 0 to 1000000",
                           self.complain("--layers", path, "--chip", "rk3588", "--set", "clock_ghz=nan"))
             path.write_text(path.read_text().replace("8,8,16,3,3", "8,nan,16,3,3"))
             self.assertIn("net.csv: line 2: column out_w: 'nan'", self.complain("--layers", path, "--chip", "rk3588"))

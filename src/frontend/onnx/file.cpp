@@ -21,7 +21,7 @@ constexpr int64_t kMostElems = int64_t{1} << 30;
 
 // Protozero only asserts that a field has the type that is read.
 struct OtherType : protozero::exception {
-  const char* what() const noexcept override { return "a field has another type"; }
+  const char* what() const noexcept override { return "a field has the wrong type"; }
 };
 void expect(const pbf_reader& at, protozero::pbf_wire_type type) {
   if (at.wire_type() != type) throw OtherType();

@@ -221,7 +221,7 @@ Result<TensorId> Lowering::read(size_t i, Layout layout, size_t rank) {
     if (!is_quantized(*operand) && (graph.tensor(id).dtype != value.dtype || !made.empty()))
       return error(ErrorCode::unsupported, "'{}' is read without its scale", printable(value.name));
     if (is_quantized(*operand) && made != quant(*operand))
-      return error(ErrorCode::unsupported, "'{}' is read with scales that differ from those it is written with",
+      return error(ErrorCode::unsupported, "'{}' is read with other scales than it is written with",
                    printable(value.name));
     return id;
   }
@@ -317,7 +317,7 @@ Result<TensorId> Lowering::convert(int value, Layout layout) {
 Result<void> Lowering::check_sum(double sum, double step) const {
   constexpr double kMost = 1 << 30;  // leaves room for as much again
   if (!(std::abs(sum) <= kMost))
-    return error(ErrorCode::unsupported, "it adds {} steps of its sums, which exceeds 32 bits", sum);
+    return error(ErrorCode::unsupported, "it adds {} steps of its sums, more than 32 bits can hold", sum);
   const ir::Quant& out = unit_->outputs.at(0).quant;
   if (out.scales.size() == 1 && std::abs(sum - std::nearbyint(sum)) * step > out.scale() / 2)
     return error(ErrorCode::unsupported,

@@ -63,7 +63,7 @@ Result<Window> window_of(const Node& node, std::array<int64_t, 2> kernel, const 
       if (automatic == "SAME_LOWER") std::swap(pads[i], pads[i + 2]);
     }
     if (covered(kernel[i], dilation[i]) > size + pads[i] + pads[i + 2])
-      return error(ErrorCode::unsupported, "its windows of {} are larger than its padded input",
+      return error(ErrorCode::unsupported, "its windows of {} are larger than its input with padding",
                    covered(kernel[i], dilation[i]));
     const int64_t needed = (out[i + 2] - 1) * stride[i] + covered(kernel[i], dilation[i]) - size - pads[i];
     if (needed > pads[i + 2] + stride[i])

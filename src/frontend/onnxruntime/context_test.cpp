@@ -42,11 +42,11 @@ TEST(StoredPart, GoesWithItsNodeOrIsRefused) {
          s.model.values[0].dims = std::vector<int64_t>{-1, 2, 3};
        }},
       {"", [](Stored& s) { s.model.values[0].dims.reset(); }},
-      {"'in' has shape 1x3x2, in the part 1x2x3",
+      {"'in' has shape 1x3x2, but 1x2x3 in the part",
        [](Stored& s) {
          s.model.values[0].dims = std::vector<int64_t>{1, 3, 2};
        }},
-      {"'out' has shape 6, in the part 1x2x3", [](Stored& s) { s.model.values[1].dims = std::vector<int64_t>{6}; }},
+      {"'out' has shape 6, but 1x2x3 in the part", [](Stored& s) { s.model.values[1].dims = std::vector<int64_t>{6}; }},
       {"'in' has another type", [](Stored& s) { s.model.values[0].dtype = DType::float32; }},
       {"it has 1 inputs or outputs, its node 2",
        [](Stored& s) {

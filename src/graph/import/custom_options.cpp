@@ -40,7 +40,7 @@ Result<ir::Attrs> read_detection_options(const flatbuffers::Vector<uint8_t>* opt
     return error(ErrorCode::malformed, "its options are damaged");
   }
   const auto root = flexbuffers::GetRoot(bytes.data(), bytes.size());
-  if (!root.IsMap()) return error(ErrorCode::malformed, "its options are no map");
+  if (!root.IsMap()) return error(ErrorCode::malformed, "its options are not a map");
   const Fields fields(root.AsMap());
   ir::DetectionAttrs attrs;
   ir::for_each_field(attrs, [&](std::string_view, auto& field, const char* name) { fields.read(name, field); });

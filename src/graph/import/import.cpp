@@ -54,16 +54,16 @@ constexpr size_t kMarkEnd = 8, kStartBytes = 512;
 // Formats that people mistake for a model that we can read, and what to do about it.
 std::string_view other_format(std::span<const uint8_t> file) {
   static constexpr Magic kRows[] = {
-      {0, "PK\3\4", "a zip archive: unpack it, or convert what it holds (PyTorch, Keras) to .tflite"},
+      {0, "PK\3\4", "a zip archive: unpack it, or convert the model in it (PyTorch, Keras) to .tflite"},
       {0, "\x1F\x8B", "compressed by gzip: unpack it first"},
       {257, "ustar", "a tar archive: unpack it first"},
       {0, "\x89HDF", "a HDF5 file, as Keras writes them: convert it with tf.lite.TFLiteConverter"},
       {0, "version https://git-lfs", "a pointer of git-lfs, not the file itself: git lfs pull"},
-      {0, "<!", "a page of the web, not the file itself"},
-      {0, "<html", "a page of the web, not the file itself"},
-      {0, "RKNN", "a model of RKNN, which only its vendor's driver reads: use the model it was made of"},
-      {0, "\x80\2", "a pickle of Python (PyTorch): convert it to .tflite"},
-      {0, "\x08", "perhaps ONNX: the skillet command or the provider take it (onnxruntime.md)"}};
+      {0, "<!", "a web page, not the file itself"},
+      {0, "<html", "a web page, not the file itself"},
+      {0, "RKNN", "an RKNN model, which only the vendor's driver reads: use the model it was made from"},
+      {0, "\x80\2", "a Python pickle (PyTorch): convert it to .tflite"},
+      {0, "\x08", "perhaps ONNX: use the skillet command or the provider (onnxruntime.md)"}};
   return name_of_magic(file, kRows);
 }
 
@@ -185,12 +185,12 @@ class Importer {
                    names.empty() ? "are none" : fmt::format("is {}", fmt::join(names, ", ")));
     }
     if (chosen >= count(model_->subgraphs())) {
-      return error(ErrorCode::malformed, "signature '{}' is of subgraph {} of {}", printable(options_.signature),
+      return error(ErrorCode::malformed, "signature '{}' belongs to subgraph {} of {}", printable(options_.signature),
                    chosen, count(model_->subgraphs()));
     }
     subgraph_ = model_->subgraphs()->Get(chosen);
     if (options_.signature.empty() && names.size() > 1) {
-      log::message(log::Level::warning, "{}: of the signatures {} the first subgraph is read (--signature)",
+      log::message(log::Level::warning, "{}: it has signatures {}; the first subgraph is used (--signature)",
                    graph_.name, fmt::join(names, ", "));
     }
     return {};

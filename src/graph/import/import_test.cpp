@@ -219,7 +219,7 @@ std::string read_as(const ImportOptions& options) {
 TEST(Import, ReadsSizesAndSignaturesThatAreAskedFor) {
   const log::ScopedLevel warnings(log::Level::warning);
   const std::string which =
-      "skillet: warning: m: of the signatures add, relu, lost the first subgraph is read (--signature)\n";
+      "skillet: warning: m: it has signatures add, relu, lost; the first subgraph is used (--signature)\n";
   const std::string free =
       "skillet: warning: m: input 'x' has free sizes, ?x?x?x3, and is read as 1x1x1x3 (--input-shape)\n";
   EXPECT_EQ(read_as({}), which + free + "1x1x1x3");
@@ -231,7 +231,7 @@ TEST(Import, ReadsSizesAndSignaturesThatAreAskedFor) {
   EXPECT_EQ(read_as({{"a=b=0x3"}, "relu"}), "0x3");
   const std::pair<ImportOptions, std::string> kRefused[] = {
       {{{}, "no"}, "no signature 'no'; there is add, relu, lost"},
-      {{{}, "lost"}, "signature 'lost' is of subgraph 2 of 2"},
+      {{{}, "lost"}, "signature 'lost' belongs to subgraph 2 of 2"},
       {{{"7x3"}, "relu"}, "input shape '7x3': NAME=SHAPE with one of a=b, c, scalar"},
       {{{"sum=1x1x1x3"}, "add"}, "input shape 'sum=1x1x1x3': NAME=SHAPE with one of x"},
       {{{"1x3"}, "add"}, "input shape '1x3': 'x' is 1x1x1x3, of 4 sizes"},
@@ -450,7 +450,7 @@ TEST(Import, FilesThatAreNoModels) {
                                     {"\x89HDF\r\n", "tf.lite.TFLiteConverter"},
                                     {"\x1F\x8B", "gzip"},
                                     {"version https://git-lfs.github.com/spec/v1", "git lfs pull"},
-                                    {"<!DOCTYPE html>", "a page of the web"},
+                                    {"<!DOCTYPE html>", "a web page"},
                                     {"\x08\x07\x12\x07pytorch", "ONNX"}}) {
     const std::string said = import(Bytes(start.begin(), start.end()), "m").error().message;
     EXPECT_TRUE(said.starts_with("model 'm': not a TensorFlow Lite model (") && said.find(told) != said.npos) << said;

@@ -12,7 +12,7 @@ namespace skillet::tflite {
 inline Result<ir::Attrs> no_attrs(ir::OpKind kind) {
   ir::Attrs attrs = ir::default_attrs(kind);
   if (std::holds_alternative<ir::NoAttrs>(attrs) || std::holds_alternative<ir::OpaqueAttrs>(attrs)) return attrs;
-  return error(ErrorCode::unsupported, "its parameters are not read");
+  return error(ErrorCode::unsupported, "its parameters are not supported");
 }
 
 }  // namespace skillet::tflite

@@ -64,7 +64,7 @@ class Writer {
     if (model_->buffers() == nullptr) return {};
     for (const schema::Buffer* buffer : *model_->buffers()) {
       if (buffer->offset() > 1)
-        return error(ErrorCode::unsupported, "its constants are behind its tables, at places that would move");
+        return error(ErrorCode::unsupported, "its constants follow its tables, at places that would change");
     }
     return {};
   }
@@ -144,7 +144,7 @@ class Writer {
   Result<Offset<schema::Operator>> add_operator(const ir::Op& op) {
     const auto source = static_cast<size_t>(op.source_index);
     if (op.source_index < 0 || source >= before_.ops.size())
-      return error(ErrorCode::internal, "comes from no operation of the file");
+      return error(ErrorCode::internal, "is from no operation of the file");
     const ir::Op& model = before_.ops[source];
     const schema::Operator* from = old_graph_->operators()->Get(static_cast<flatbuffers::uoffset_t>(source));
     const bool same_options = op.kind == model.kind && op.opaque_name == model.opaque_name && op.attrs == model.attrs;
@@ -219,7 +219,7 @@ class Writer {
   };
   Result<NewOptions> write_options(const ir::Op& op) {
     if (const auto* conv = std::get_if<ir::ConvAttrs>(&op.attrs); conv != nullptr && conv->rows)
-      return error(ErrorCode::internal, "has rows of padding of its own");
+      return error(ErrorCode::internal, "has its own padding of rows");
     if (const auto* conv = std::get_if<ir::ConvAttrs>(&op.attrs); conv != nullptr && conv->float_product)
       return error(ErrorCode::internal, "rounds its multiplier as FULLY_CONNECTED does");
     if (std::holds_alternative<ir::LstmAttrs>(op.attrs))

@@ -72,7 +72,7 @@ class Reader {
     for (size_t i = rank(); i < levels; ++i) {
       const int32_t blocked = how.block_map()->Get(static_cast<flatbuffers::uoffset_t>(i - rank()));
       if (blocked < 0 || static_cast<size_t>(blocked) >= rank())
-        return error(ErrorCode::malformed, "blocks of dimension {}, which is not there", blocked);
+        return error(ErrorCode::malformed, "blocks of dimension {}, which does not exist", blocked);
       block_of_.push_back(static_cast<size_t>(blocked));
     }
     return {};

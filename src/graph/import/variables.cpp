@@ -82,8 +82,7 @@ Result<void> Variables::set_initial(const Variables& initial) {
   };
   if (const auto other = std::ranges::find_if_not(from.ops, is_set); other != from.ops.end())
     return error(ErrorCode::unsupported,
-                 "{}: it runs once before the first run; only variables that are set to constants "
-                 "are read",
+                 "{}: it runs once before the first run; only assignments of constants to variables are supported",
                  ir::op_name(*other));
   for (const auto& [name, set] : initial.variables_) {
     const auto variable = variables_.find(name);

@@ -109,7 +109,7 @@ Result<void> check_nothing(const Graph& graph, const Op& op, const Shapes& shape
     makes_something |= !is_empty(shapes.empty() ? graph.tensor(op.outputs[i]).shape : shapes[i]);
   for (TensorId id : op.inputs) {
     if (!makes_something || id == kNoTensor || !is_nothing(graph.tensor(id))) continue;
-    return error(ErrorCode::unsupported, "input {} has no elements, its results have", describe_tensor(graph, id));
+    return error(ErrorCode::unsupported, "input {} has no elements, but its results have", describe_tensor(graph, id));
   }
   return {};
 }

@@ -36,7 +36,7 @@ Result<int64_t> window_rows(Padding padding, const std::optional<RowPads>& rows,
                  -kMaxStep, kMaxStep);
   const int64_t count = window_count(Padding::valid, input + rows->top + rows->bottom, extent, stride, 1);
   if (rows->top < extent && (count - 1) * stride - rows->top < input) return count;
-  return error(ErrorCode::malformed, "rows of padding {} and {} are windows without a row of the image", rows->top,
+  return error(ErrorCode::malformed, "padding of {} and {} rows makes windows without a row of the image", rows->top,
                rows->bottom);
 }
 
@@ -58,7 +58,7 @@ Result<void> check_bias(const OpView& v, size_t bias, size_t input, int32_t chan
   const DType values = v.in(input).dtype;
   const bool integer = is_8bit(values) || values == DType::int16;
   if (integer ? tensor.dtype != DType::int32 && tensor.dtype != DType::int64 : !is_activation_type(tensor.dtype)) {
-    return error(ErrorCode::malformed, "bias {} has a type that does not go with {} input",
+    return error(ErrorCode::malformed, "bias {} has a type that does not fit {} input",
                  describe_tensor(v.graph, v.op.inputs[bias]), dtype_name(values));
   }
   if (tensor.shape.elems() == channels) return {};
@@ -134,7 +134,7 @@ Result<Shapes> transpose_conv(const OpView& v) {
   SK_TRY(need_rank(v, 1, 4));
   SK_TRY(need_rank(v, 2, 4));
   SK_TRY(check_steps(v.op.as<ConvAttrs>()));
-  if (v.op.as<ConvAttrs>().rows) return error(ErrorCode::unsupported, "rows of padding of its own");
+  if (v.op.as<ConvAttrs>().rows) return error(ErrorCode::unsupported, "its own padding of rows");
   SK_TRY(check_weighted(v, 2, 1, 0));
   const Shape& filter = v.shape(1);
   if (filter[3] == 0 || filter[3] != v.shape(2)[3]) {

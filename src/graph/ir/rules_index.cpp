@@ -92,7 +92,7 @@ Result<Shapes> reverse(const OpView& v) {
 Result<Shapes> one_hot(const OpView& v) {
   SK_TRY(need_index_type(v, 0));
   for (size_t i : {1, 2, 3}) {
-    if (v.shape(i).elems() != 1) return error(ErrorCode::malformed, "input {} is no single value", i);
+    if (v.shape(i).elems() != 1) return error(ErrorCode::malformed, "input {} is not a single value", i);
   }
   if (v.in(2).dtype != v.in(3).dtype || v.in(2).dtype != v.out(0).dtype) {
     return error(ErrorCode::malformed, "on and off values are of another type than the output");

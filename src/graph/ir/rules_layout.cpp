@@ -43,14 +43,15 @@ Result<Shapes> concat(const OpView& v) {
 Result<Shapes> split(const OpView& v) {
   const int32_t count = v.op.as<SplitAttrs>().count;
   if (count <= 0 || static_cast<size_t>(count) != v.op.outputs.size()) {
-    return error(ErrorCode::malformed, "{} outputs, the attributes say {}", v.op.outputs.size(), count);
+    return error(ErrorCode::malformed, "{} outputs, but the attributes have {}", v.op.outputs.size(), count);
   }
   SK_TRY_ASSIGN(const auto axis, constant_int(v, 0));
   if (!axis) return Shapes{};
   Shape shape = v.shape(1);
   SK_TRY_ASSIGN(const int resolved, resolve_axis(*axis, shape.rank()));
   int32_t& dim = shape.dims[static_cast<size_t>(resolved)];
-  if (dim % count != 0) return error(ErrorCode::malformed, "dimension {} cannot be cut in {} equal parts", dim, count);
+  if (dim % count != 0)
+    return error(ErrorCode::malformed, "dimension {} cannot be split into {} equal parts", dim, count);
   dim /= count;
   return Shapes(static_cast<size_t>(count), shape);
 }
@@ -60,7 +61,7 @@ Result<Shapes> split_v(const OpView& v) {
   SK_TRY_ASSIGN(const auto axis, constant_int(v, 2));
   if (!sizes || !axis) return Shapes{};
   if (sizes->size() != v.op.outputs.size()) {
-    return error(ErrorCode::malformed, "{} outputs, the size operand has {}", v.op.outputs.size(), sizes->size());
+    return error(ErrorCode::malformed, "{} outputs, but the size operand has {}", v.op.outputs.size(), sizes->size());
   }
   SK_TRY_ASSIGN(const int resolved, resolve_axis(*axis, v.shape(0).rank()));
   const int32_t dim = v.shape(0)[resolved];
@@ -73,7 +74,7 @@ Result<Shapes> split_v(const OpView& v) {
   if (unknown_count > 1) return error(ErrorCode::malformed, "more than one part size is -1");
   if (unknown_count == 1) *std::find(sizes->begin(), sizes->end(), -1) = dim - known;
   if (unknown_count == 1 ? known > dim : known != dim) {
-    return error(ErrorCode::malformed, "the part sizes add up to {}, the dimension is {}", known, dim);
+    return error(ErrorCode::malformed, "the part sizes add up to {}, but the dimension is {}", known, dim);
   }
   Shapes shapes(sizes->size(), v.shape(0));
   for (size_t i = 0; i < sizes->size(); ++i) {
@@ -85,7 +86,8 @@ Result<Shapes> split_v(const OpView& v) {
 Result<Shapes> pack(const OpView& v) {
   const auto& attrs = v.op.as<PackAttrs>();
   const auto count = static_cast<int32_t>(v.op.inputs.size());
-  if (attrs.count != count) return error(ErrorCode::malformed, "{} inputs, the attributes say {}", count, attrs.count);
+  if (attrs.count != count)
+    return error(ErrorCode::malformed, "{} inputs, but the attributes have {}", count, attrs.count);
   Shape shape = v.shape(0);
   for (size_t i = 1; i < v.op.inputs.size(); ++i) {
     if (v.shape(i) == shape) continue;
@@ -102,8 +104,8 @@ Result<Shapes> unpack(const OpView& v) {
   Shape shape = v.shape(0);
   SK_TRY_ASSIGN(const int axis, resolve_axis(attrs.axis, shape.rank()));
   if (attrs.count != shape[axis] || static_cast<size_t>(attrs.count) != v.op.outputs.size()) {
-    return error(ErrorCode::malformed, "{} outputs, the attributes say {}, the dimension is {}", v.op.outputs.size(),
-                 attrs.count, shape[axis]);
+    return error(ErrorCode::malformed, "{} outputs, but the attributes have {}, the dimension is {}",
+                 v.op.outputs.size(), attrs.count, shape[axis]);
   }
   shape.dims.erase(shape.dims.begin() + axis);
   return Shapes(v.op.outputs.size(), shape);
@@ -199,8 +201,8 @@ Result<Shapes> slice(const OpView& v) {
   SK_TRY_ASSIGN(const auto size, constant_ints(v, 2));
   if (!begin || !size) return Shapes{};
   if (begin->size() != input.dims.size() || size->size() != input.dims.size()) {
-    return error(ErrorCode::malformed, "begin and size have {} and {} values, the input {} dimensions", begin->size(),
-                 size->size(), input.rank());
+    return error(ErrorCode::malformed, "begin and size have {} and {} values, but the input has {} dimensions",
+                 begin->size(), size->size(), input.rank());
   }
   std::vector<int64_t> dims;
   for (size_t i = 0; i < input.dims.size(); ++i) {
@@ -266,7 +268,7 @@ Result<Shapes> batch_to_space(const OpView& v) {
   if (!blocks) return Shapes{};
   const Shape& input = v.shape(0);
   if (input[0] % blocks->total != 0) {
-    return error(ErrorCode::malformed, "batch {} is no multiple of the block of {}", input[0], blocks->total);
+    return error(ErrorCode::malformed, "batch {} is not a multiple of the block of {}", input[0], blocks->total);
   }
   std::vector<int64_t> dims(input.dims.begin(), input.dims.end());
   dims[0] /= blocks->total;

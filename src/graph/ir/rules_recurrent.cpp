@@ -35,7 +35,7 @@ Result<void> check_gates(const OpView& v, const LstmSizes& sizes) {
     SK_TRY(need_shape_or_none(v, kLayerNorm + gate, {sizes.cells}));
   }
   for (size_t i = 0; i < kPeepholes; ++i) SK_TRY(need_shape_or_none(v, kPeephole + i, {sizes.cells}));
-  if (coupled && v.has(kPeephole)) return error(ErrorCode::malformed, "a peephole of an input gate that is not there");
+  if (coupled && v.has(kPeephole)) return error(ErrorCode::malformed, "a peephole of a missing input gate");
   if (v.has(kPeephole + 1) != v.has(kPeephole + 2) || (!coupled && v.has(kPeephole) != v.has(kPeephole + 2)))
     return error(ErrorCode::malformed, "some of the peepholes are missing");
   return {};
@@ -49,7 +49,7 @@ Result<void> check_state(const OpView& v, size_t input, int32_t batch, int32_t s
   const bool given = std::find(v.graph.inputs.begin(), v.graph.inputs.end(), id) != v.graph.inputs.end();
   const bool twice = std::count(v.op.inputs.begin(), v.op.inputs.end(), id) != 1;
   if (v.in(input).is_variable && !given && !twice) return {};
-  return error(ErrorCode::malformed, "state {} is no variable of its own", describe_tensor(v.graph, id));
+  return error(ErrorCode::malformed, "state {} is not a separate variable", describe_tensor(v.graph, id));
 }
 
 Result<LstmSizes> lstm_sizes(const OpView& v) {
@@ -71,7 +71,7 @@ Result<LstmSizes> lstm_sizes(const OpView& v) {
 Result<Shapes> lstm(const OpView& v) {
   const auto& attrs = v.op.as<LstmAttrs>();
   for (float value : {attrs.cell_clip, attrs.projection_clip, attrs.hidden_scale}) {
-    if (!std::isfinite(value) || value < 0) return error(ErrorCode::malformed, "{} is no clip or scale", value);
+    if (!std::isfinite(value) || value < 0) return error(ErrorCode::malformed, "{} is not a clip or scale", value);
   }
   SK_TRY_ASSIGN(const LstmSizes sizes, lstm_sizes(v));
   SK_TRY(check_gates(v, sizes));
@@ -95,7 +95,7 @@ Result<Shapes> svdf(const OpView& v) {
   }
   const int32_t batch = v.shape(kInput)[0], filters = v.shape(kFeatures)[0], rank = v.op.as<SvdfAttrs>().rank;
   if (rank < 1 || filters % rank != 0)
-    return error(ErrorCode::malformed, "{} filters of rank {} make no whole units", filters, rank);
+    return error(ErrorCode::malformed, "{} filters of rank {} do not make whole units", filters, rank);
   SK_TRY(need_shape(v, kFeatures, {filters, v.shape(kInput)[1]}));
   SK_TRY(need_shape(v, kTime, {filters, v.shape(kTime)[1]}));
   SK_TRY(need_shape_or_none(v, kSvdfBias, {filters / rank}));
@@ -106,12 +106,12 @@ Result<Shapes> svdf(const OpView& v) {
 
 Result<Shapes> read_variable(const OpView& v) {
   if (v.in(0).is_variable) return Shapes{v.shape(0)};
-  return error(ErrorCode::malformed, "{} is no variable", describe_tensor(v.graph, v.op.inputs[0]));
+  return error(ErrorCode::malformed, "{} is not a variable", describe_tensor(v.graph, v.op.inputs[0]));
 }
 
 Result<Shapes> assign_variable(const OpView& v) {
   if (v.out(0).is_variable) return Shapes{v.shape(0)};
-  return error(ErrorCode::malformed, "{} is no variable", describe_tensor(v.graph, v.op.outputs[0]));
+  return error(ErrorCode::malformed, "{} is not a variable", describe_tensor(v.graph, v.op.outputs[0]));
 }
 
 Result<Shapes> detection_post_process(const OpView& v) {

@@ -75,7 +75,7 @@ Result<Shapes> broadcast_args(const OpView& v) {
 // The size of the result depends on values: unless they are constant there is no static shape.
 Result<Shapes> range(const OpView& v) {
   for (size_t i : {0, 1, 2}) {
-    if (v.shape(i).elems() != 1) return error(ErrorCode::malformed, "input {} is no single value", i);
+    if (v.shape(i).elems() != 1) return error(ErrorCode::malformed, "input {} is not a single value", i);
     if (!v.in(i).is_constant()) return Shapes{};
   }
   int64_t size = 0;

@@ -53,8 +53,8 @@ op 0 ONE_HOT in=[0 1 2 3] out=[4] axis=-1
          {kOneHot, "axis=-1", "axis=2", "axis=1", "axis 2 is outside"},
          {kOneHot, "axis=-1", "axis=-3", "axis=-2", "axis -3 is outside"},
          {kOneHot, "at\" int32", "at\" float32", "at\" int64", "holds no indices"},
-         {kOneHot, "on\" float32 scalar", "on\" float32 2", "on\" float32 1x1", "no single value"},
-         {kOneHot, "off\" float32 scalar", "off\" float32 2", "off\" float32 1", "no single value"},
+         {kOneHot, "on\" float32 scalar", "on\" float32 2", "on\" float32 1x1", "not a single value"},
+         {kOneHot, "off\" float32 scalar", "off\" float32 2", "off\" float32 1", "not a single value"},
          {kOneHot, "on\" float32", "on\" int32", "on\" float32", "of another type"},
          {kOneHot, "off\" float32", "off\" int32", "off\" float32", "of another type"},
          {kOneHot, "out\" float32", "out\" int32", "out\" float32", "of another type"},
@@ -268,13 +268,13 @@ op 0 MAX_POOL_2D in=[0] out=[1] stride_h=1 stride_w=1 filter_h=1 filter_w=1
          {kConv, "dilation_w=1", "dilation_w=0", "dilation_w=32768", "dilation 1x0"},
          {kConv, "4x1x1x3", "4x1x1x4", "4x1x1x6", "does not fit 6 input channels"},
          {kConv, "int32 4", "int32 3", "int64 4", "4 output channels"},
-         {kConv, "b\" int32 4 scale=1", "b\" int8 4 scale=1", "b\" int64 4 scale=1", "does not go with int8"},
+         {kConv, "b\" int32 4 scale=1", "b\" int8 4 scale=1", "b\" int64 4 scale=1", "does not fit int8"},
          {kConv, "w\" int8", "w\" int32", "w\" uint8", "has a type this op does not take"},
          {kConv, "1x40000x4x6", "40000x4x6", "1x1x1x6", "dimensions"},
          {kConv, "4x1x1x3", "4x1x3", "4x1x1x3", "dimensions"},
          {kDepthwise, "1x3x3x4", "2x3x3x4", "1x1x1x4", "does not fit 2 input channels"},
          {kDepthwise, "b\" float32 4", "b\" float32 2", "b\" float32 1x4", "4 output channels"},
-         {kDepthwise, "b\" float32", "b\" int32", "b\" float32", "does not go with float32"},
+         {kDepthwise, "b\" float32", "b\" int32", "b\" float32", "does not fit float32"},
          {kUp, "[1 16 16 3]", "[2 16 16 3]", "[1 15 15 3]", "does not agree with batch 1"},
          {kUp, "[1 16 16 3]", "[1 16 16 4]", "[1 17 16 3]", "and 3 output channels"},
          {kUp, "4 const=[1 16 16 3]", "3 const=[16 16 3]", "4 const=[1 16 16 3]", "does not agree"},
@@ -343,17 +343,17 @@ inputs 0
 op 0 LSTM in=[0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19] out=[20] cell_clip=1 projection_clip=1
 )";
   check({{kLstm, "[0 1 ", "[0 - ", "[0 1 ", "half of an input gate"},
-         {kLstm, "[0 1 2 3 4 5 6", "[0 - 2 3 4 - 6", "[0 1 2 3 4 5 6", "a peephole of an input gate"},
+         {kLstm, "[0 1 2 3 4 5 6", "[0 - 2 3 4 - 6", "[0 1 2 3 4 5 6", "a peephole of a missing input gate"},
          {kLstm, "[0 1 2 3 4 5 6 7 8 9 10", "[0 1 2 3 4 5 6 7 8 - 10", "[0 - 2 3 4 - 6 7 8 - 10",
           "peepholes are missing"},
          {kLstm, "9 10 11 12", "9 - 11 12", "- - - 12", "peepholes are missing"},
          {kLstm, "4 5 6 7 8", "- 5 6 7 8", "4 5 6 7 8", "input 4 is missing"},
          {kLstm, "12 13", "- 13", "12 13", "input 12 is missing"},
          {kLstm, "18 19", "- 19", "18 19", "input 18 is missing"},
-         {kLstm, "18 19", "18 18", "18 19", "no variable of its own"},
-         {kLstm, "2x4 variable", "2x4 const=zeros", "8 variable", "no variable of its own"},
+         {kLstm, "18 19", "18 18", "18 19", "not a separate variable"},
+         {kLstm, "2x4 variable", "2x4 const=zeros", "8 variable", "not a separate variable"},
          {kLstm, "2x4 variable", "2x5 variable", "1x8 variable", "should have shape 2x4"},
-         {kLstm, "inputs 0", "inputs 0 18", "inputs 0", "no variable of its own"},
+         {kLstm, "inputs 0", "inputs 0 18", "inputs 0", "not a separate variable"},
          {kLstm, "c\" float32 4x3", "c\" float32 4x4", "c\" float32 4x3", "should have shape 4x3"},
          {kLstm, "rf\" float32 4x4", "rf\" float32 4x3", "rf\" float32 4x4", "should have shape 4x4"},
          {kLstm, "bc\" float32 4", "bc\" float32 3", "bc\" float32 4", "should have shape 4"},
@@ -361,8 +361,8 @@ op 0 LSTM in=[0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19] out=[20] cell_c
          {kLstm, "p\" float32 4x4", "p\" float32 4x3", "p\" float32 4x4", "should have shape 4x4"},
          {kLstm, "pb\" float32 4", "pb\" float32 3", "pb\" float32 4", "should have shape 4"},
          {kLstm, "2x3", "1x2x3", "2x3", "dimensions"},
-         {kLstm, "cell_clip=1", "cell_clip=-1", "cell_clip=0", "-1 is no clip"},
-         {kLstm, "projection_clip=1", "projection_clip=bits:7f800000", "projection_clip=0", "inf is no clip"}});
+         {kLstm, "cell_clip=1", "cell_clip=-1", "cell_clip=0", "-1 is not a clip"},
+         {kLstm, "projection_clip=1", "projection_clip=bits:7f800000", "projection_clip=0", "inf is not a clip"}});
 }
 
 TEST(Rules, FiltersOverTime) {
@@ -382,7 +382,7 @@ op 0 SVDF in=[0 1 2 3 4] out=[5] rank=2 activation=relu
          {kSvdf, "6x5", "6x4", "6x5", "should have shape 6x5"},
          {kSvdf, "6x4", "5x4", "6x4", "should have shape 6x4"},
          {kSvdf, "int32 3", "int32 6", "int32 3", "should have shape 3"},
-         {kSvdf, "2x24 variable", "2x24 const=zeros", "48 variable", "no variable of its own"},
+         {kSvdf, "2x24 variable", "2x24 const=zeros", "48 variable", "not a separate variable"},
          {kSvdf, "2x24 variable", "2x12 variable", "1x48 variable", "should have shape 2x24"},
          {kSvdf, "in\" int8 2x5", "in\" int8 1x2x5", "in\" int8 2x5", "dimensions"}});
 }
@@ -402,7 +402,7 @@ tensor 2 "out" int8 2x3
 inputs 0
 op 0 READ_VARIABLE in=[1] out=[2]
 )";
-  check({{kRead, "in=[1]", "in=[0]", "in=[1]", "is no variable"},
+  check({{kRead, "in=[1]", "in=[0]", "in=[1]", "is not a variable"},
          {kVariable, "[2] out=[1]", "[0] out=[2]", "[0] out=[1]", "already has a value"},
          {kVariable, "kept\" int8 2x3 variable const=[1 2 3 4 5 6]", "kept\" uint8 2x3 variable",
           "kept\" int8 2x3 variable", "its type differs"}});

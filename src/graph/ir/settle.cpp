@@ -19,7 +19,7 @@ Result<void> settle_filter(Graph& graph, OpId id) {
   if (weights.dtype != DType::int8 || (activations != DType::int8 && activations != DType::int16)) return {};
   if (std::ranges::all_of(weights.quant.zero_points, is_zero) || (is_layer && !weights.quant.per_channel())) return {};
   if (op.kind == OpKind::conv_2d) {
-    return error(ErrorCode::unsupported, "filter {} has a zero point that is not 0, which TensorFlow Lite refuses too",
+    return error(ErrorCode::unsupported, "filter {} has a zero point that is not 0, which TensorFlow Lite also refuses",
                  describe_tensor(graph, op.inputs[filter]));
   }
   Tensor settled = weights;  // other ops may read the same tensor and use its zero point

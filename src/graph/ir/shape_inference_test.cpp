@@ -72,7 +72,7 @@ TEST(ShapeInference, Windows) {
            {image,
             {"float32 3x2x2x4 const=zeros", ints("4", "1 9 8 3")},
             "TRANSPOSE_CONV in=[2 1 0] rows=[0 0]",
-            {"rows of padding of its own"}},
+            {"its own padding of rows"}},
            {image, {}, "MAX_POOL_2D in=[0] padding=valid filter_h=9 filter_w=2 stride_w=2", {"1x1x4x4"}},
            {image, {}, "AVERAGE_POOL_2D in=[0] filter_h=0", {"filter 0x1 is outside"}},
            {image,
@@ -113,7 +113,7 @@ TEST(ShapeInference, Elementwise) {
            {"float32 1x3x4x5", {ints("1", "6")}, "RESIZE_NEAREST_NEIGHBOR in=[0 1]", {"1 elements, not 2"}},
            {"float32 2x3", {ints("1", "1")}, "ARG_MAX in=[0 1]", {"must be int32 or int64"}},
            {"float32 0x3", {}, "RELU in=[0]", {"0x3"}},
-           {"float32 0x3", {"int32 1 const=[0]"}, "GATHER in=[0 1]", {"has no elements, its results have"}},
+           {"float32 0x3", {"int32 1 const=[0]"}, "GATHER in=[0 1]", {"has no elements, but its results have"}},
            {"float32 0x3", {ints("1", "0")}, "MEAN in=[0 1]", {"3"}},
        }) {
     check(c);
@@ -127,8 +127,8 @@ TEST(ShapeInference, Layout) {
            {"float32 2x3", {"float32 3x3 const=zeros"}, "CONCATENATION in=[0 1] axis=1", {"does not fit the first"}},
            {"float32 2x3", {}, "CONCATENATION in=[0] axis=2", {"axis 2 is outside"}},
            {"float32 2x6", {ints("scalar", "1")}, "SPLIT in=[1 0] count=3", {"2x2", "2x2", "2x2"}},
-           {"float32 2x6", {ints("scalar", "1")}, "SPLIT in=[1 0] count=4", {"cut in 4", "", "", ""}},
-           {"float32 2x6", {ints("scalar", "1")}, "SPLIT in=[1 0] count=2", {"1 outputs, the attributes say 2"}},
+           {"float32 2x6", {ints("scalar", "1")}, "SPLIT in=[1 0] count=4", {"split into 4", "", "", ""}},
+           {"float32 2x6", {ints("scalar", "1")}, "SPLIT in=[1 0] count=2", {"1 outputs, but the attributes have 2"}},
            {"float32 2x6", {ints("2", "-1 2"), ints("1", "1")}, "SPLIT_V in=[0 1 2]", {"2x4", "2x2"}},
            {"float32 2x6", {ints("2", "3 2"), ints("1", "1")}, "SPLIT_V in=[0 1 2]", {"add up to 5", ""}},
            {"float32 2x6", {ints("2", "6 -1"), ints("1", "1")}, "SPLIT_V in=[0 1 2]", {"2x6", "2x0"}},

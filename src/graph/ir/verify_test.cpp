@@ -128,7 +128,7 @@ TEST(Verify, RefusesBadOps) {
            {"stride_w=2", "stride_w=2 dilation_h=-1", "dilation -1x1"},
            {"stride_w=2", "stride_w=1", "should have shape 1x4x8x6"},
            {"int32 6 scale", "int32 5 scale", "bias tensor 2 'b' int32 5 does not have one value for each of the 6"},
-           {"b\" int32", "b\" int16", "bias tensor 2 'b' int16 6 has a type that does not go with int8 input"},
+           {"b\" int32", "b\" int16", "bias tensor 2 'b' int16 6 has a type that does not fit int8 input"},
            {"axes\" int32 2 const=[1 2]", "axes\" int32 4097 const=zeros", "has more than 4096 elements"},
            {"axes\" int32", "axes\" int16", "input tensor 4 'axes' int16 2 must be int32 or int64"},
            {"6x3x3x4", "6x3x3x3", "filter tensor 1 'w' int8 6x3x3x3 does not fit 4 input channels"},

@@ -55,7 +55,7 @@ constexpr Pass kPasses[] = {
     {.name = "tighten_relu6", .match = tighten_relu6, .is_exact = false},
     {.name = "lower_rescale_as_depthwise", .whole = lower_rescale_as_depthwise},
     {"lower_dense_as_conv", lower_dense_as_conv,
-     "in LiteRT 2.3.0 its outputs may differ by 1, since that rounds FULLY_CONNECTED once and CONV_2D twice"},
+     "in LiteRT 2.3.0 its outputs may differ by 1, because it rounds FULLY_CONNECTED once and CONV_2D twice"},
     {"copy_constants", copy_constants, {}, false},
 };
 // Not for model files: files keep the order of channels.

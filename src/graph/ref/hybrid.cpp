@@ -77,7 +77,7 @@ Result<void> need_hybrid_weights(const Context& c, size_t weights, size_t channe
   const ir::Tensor& tensor = c.input(weights);
   const ir::Quant& quant = tensor.quant;
   if (tensor.dtype != ir::DType::int8 || !tensor.is_constant() || quant.empty())
-    return c.unsupported("float32 input, and weights '{}' that are no quantized int8 constant", tensor.name);
+    return c.unsupported("float32 input, and weights '{}' that are not a quantized int8 constant", tensor.name);
   const auto is_zero = [](int32_t zero) { return zero == 0; };
   if (!std::all_of(quant.zero_points.begin(), quant.zero_points.end(), is_zero))
     return c.unsupported("float32 input, and weights '{}' with a zero point", tensor.name);

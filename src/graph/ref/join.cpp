@@ -67,7 +67,7 @@ Result<KernelPtr> cut(const Context& c, size_t input, int64_t axis) {
   Parts plan{.whole = c.input_index(input)};
   SK_TRY_ASSIGN(plan.outer, outer_count(c, whole, static_cast<int>(axis < 0 ? axis + whole.shape.rank() : axis)));
   for (size_t i = 0; i < c.output_count(); ++i) {
-    if (c.output(i).dtype != whole.dtype) return c.unsupported("output {} has another type", i);
+    if (c.output(i).dtype != whole.dtype) return c.unsupported("output {} has a different type", i);
     plan.parts.push_back(part_of(c.output(i), c.output_index(i), plan.outer));
   }
   return cut_kernel(std::move(plan));
@@ -94,7 +94,8 @@ Result<std::optional<Table>> concat_table(const Context& c, size_t i) {
   if (input.quant.scale() == output.quant.scale() && input.quant.zero_point() == output.quant.zero_point()) {
     return std::optional<Table>{};
   }
-  if (input.dtype == ir::DType::int8) return c.unsupported("int8 input {} has another quantization than the output", i);
+  if (input.dtype == ir::DType::int8)
+    return c.unsupported("int8 input {} and the output have different quantization", i);
   return std::optional<Table>{rescale_table(input.quant, output.quant)};
 }
 

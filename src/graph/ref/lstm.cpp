@@ -127,7 +127,7 @@ Result<KernelPtr> prepare_lstm(const Context& c) {
   }
   const ir::DType type = c.input(kInput).dtype, weights = c.input(kInputWeights + kOutputGate).dtype;
   const ir::DType output_state = c.input(kOutputState).dtype, cell_state = c.input(kCellState).dtype;
-  if (c.output().dtype != type || output_state != type) return c.unsupported("states of another type");
+  if (c.output().dtype != type || output_state != type) return c.unsupported("states of a different type");
   if (type == ir::DType::float32 && weights == type && cell_state == type) return prepare_float_lstm(c);
   if (type == ir::DType::int8 && weights == type && cell_state == ir::DType::int16) return prepare_integer_lstm(c);
   return c.unsupported("{} input, {} weights, {} cells", ir::dtype_name(type), ir::dtype_name(weights),

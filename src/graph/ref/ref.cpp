@@ -42,8 +42,8 @@ Result<std::unique_ptr<Kernel>> prepare(const ir::Graph& graph, ir::OpId op) {
   for (const auto& [of_host, host, page] : kPartsOfHosts) {
     if (name == of_host)
       return context.unsupported(
-          "{} is a part that was compiled for {}: open the file there ({}), or take the model that it "
-          "was made from (skillet inspect says what it is)",
+          "{} is a part compiled for {}: open the file there ({}), or use the model it was made from (skillet inspect "
+          "describes it)",
           name, host, page);
   }
   return context.unsupported("no CPU kernel for {}", name);

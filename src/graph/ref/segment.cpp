@@ -31,7 +31,7 @@ KernelPtr segment_kernel(const Context& c, T initial, Combine combine) {
       for (size_t k = 0; k < row; ++k) values[k] = combine(values[k], load_element<T>(t[in], r * row + k));
     }
     if (sorted && static_cast<size_t>(last + 1) != segments) {
-      return error(ErrorCode::out_of_range, "{}: {} segments, the output has {}", op, last + 1, segments);
+      return error(ErrorCode::out_of_range, "{}: {} segments, but the output has {}", op, last + 1, segments);
     }
     return {};
   });

@@ -33,7 +33,8 @@ std::string segment_sum(const std::array<int32_t, 3>& segments) {
 TEST(SegmentSum, HasARowForEachSegment) {
   EXPECT_EQ(segment_sum({0, 0, 1}), "4 6 5 6");
   EXPECT_EQ(segment_sum({0, 1, 1}), "1 2 8 10");
-  EXPECT_NE(segment_sum({0, 0, 0}).find("1 segments, the output has 2"), std::string::npos) << segment_sum({0, 0, 0});
+  EXPECT_NE(segment_sum({0, 0, 0}).find("1 segments, but the output has 2"), std::string::npos)
+      << segment_sum({0, 0, 0});
   EXPECT_NE(segment_sum({0, 1, 0}).find("segment 0 after 1"), std::string::npos);
 }
 

@@ -58,7 +58,7 @@ Result<KernelPtr> float_kernel(const Context& c, std::vector<float> time, Featur
                          ir::dtype_name(c.output().dtype));
   std::vector<float> bias;
   if (c.has_input(kBias)) {
-    if (c.input(kBias).dtype != ir::DType::float32) return c.unsupported("a bias that is no float32");
+    if (c.input(kBias).dtype != ir::DType::float32) return c.unsupported("a bias that is not float32");
     SK_TRY_ASSIGN(bias, constants<float>(c, kBias));
   }
   std::optional<FloatRange> range;  // none: NaN stays too
@@ -165,7 +165,7 @@ Result<KernelPtr> prepare_integers(const Context& c) {
   SK_TRY_ASSIGN(op.features, constants<int8_t>(c, kFeatures));
   SK_TRY_ASSIGN(op.time, constants<int16_t>(c, kTime));
   if (c.has_input(kBias)) {
-    if (c.input(kBias).dtype != ir::DType::int32) return c.unsupported("a bias that is no int32");
+    if (c.input(kBias).dtype != ir::DType::int32) return c.unsupported("a bias that is not int32");
     SK_TRY_ASSIGN(op.bias, constants<int32_t>(c, kBias));
   }
   return make_kernel([op = std::move(op), in = c.input_index(kInput), state = c.input_index(kState),

@@ -88,7 +88,7 @@ std::optional<BufferMatch::Finding> BufferMatch::address(const AnnotatedField& a
   const bool is_beyond = a.extent_bytes > at_a->room_bytes || b.extent_bytes > at_b->room_bytes;
   const bool is_same = a.extent_bytes == b.extent_bytes && at_a->room_bytes == at_b->room_bytes;
   if (is_beyond && !is_same)  // recorded jobs contain this too, and a job must not differ from itself
-    return Finding{": more than the buffer has", fmt::format("{} of {} bytes", a.extent_bytes, at_a->room_bytes),
+    return Finding{": more than the buffer holds", fmt::format("{} of {} bytes", a.extent_bytes, at_a->room_bytes),
                    fmt::format("{} of {} bytes", b.extent_bytes, at_b->room_bytes)};
   return a.kind == FieldKind::memory ? memory(a, b, *at_a, *at_b) : constant(a, *at_a, *at_b);
 }
@@ -103,7 +103,7 @@ std::optional<BufferMatch::Finding> BufferMatch::constant(const AnnotatedField& 
   else
     limit_room(b_, at_b);
   if (at_a.buffer->content == capture::Content::unknown || at_b.buffer->content == capture::Content::unknown)
-    return Finding{": bytes that were not kept", text(at_a), text(at_b)};
+    return Finding{": bytes that were not recorded", text(at_a), text(at_b)};
   const uint64_t size = std::max(stored_bytes(at_a), stored_bytes(at_b));
   const uint64_t start = a.kind == FieldKind::commands ? a.extent_bytes : 0;
   uint64_t differing = 0, first = 0;
@@ -146,11 +146,11 @@ std::optional<BufferMatch::Finding> BufferMatch::pair_up(const BufferPlace& at_a
   if (known->second != partner)
     return Finding{
         "", text(at_a),
-        fmt::format("{}, where buffer {} - {} stood for it", text(at_b), known->second.handle, known->second.distance)};
+        fmt::format("{}, instead of buffer {} - {}", text(at_b), known->second.handle, known->second.distance)};
   if (b_is_hardware_) return std::nullopt;
   const auto [back, is_first] = partner_of_b_.try_emplace(partner.handle, at_a.buffer->handle);
   if (back->second != at_a.buffer->handle)
-    return Finding{"", text(at_a), fmt::format("{}, which stood for buffer {}", text(at_b), back->second)};
+    return Finding{"", text(at_a), fmt::format("{}, which already corresponds to buffer {}", text(at_b), back->second)};
   const auto size_a = static_cast<int64_t>(at_a.buffer->size_bytes) - distance;
   if (is_new && size_a > 0 && !same_size(static_cast<uint64_t>(size_a), at_b.buffer->size_bytes, distance))
     return Finding{": room, bytes", fmt::format("{}", size_a), fmt::format("{}", at_b.buffer->size_bytes)};
@@ -176,9 +176,9 @@ std::vector<BufferMatch::Finding> BufferMatch::lists() const {
     return true;
   });
   for (const auto* one : left_a)
-    findings.push_back({fmt::format("buffer {}, which nothing names", one->handle), use_text(*one), ""});
+    findings.push_back({fmt::format("buffer {}, which nothing refers to", one->handle), use_text(*one), ""});
   for (const auto* one : left_b)
-    findings.push_back({fmt::format("buffer {} of b, which nothing names", one->handle), "", use_text(*one)});
+    findings.push_back({fmt::format("buffer {} of b, which nothing refers to", one->handle), "", use_text(*one)});
   return findings;
 }
 

@@ -136,7 +136,7 @@ Result<const AnnotatedField*> find_field(const Annotated& decoded, std::string_v
     if (field.path == path) return &field;
     names.push_back(field.path);
   }
-  if (is_there) return error(ErrorCode::invalid_argument, "'{}' is no part of recorded words: it cannot be set", path);
+  if (is_there) return error(ErrorCode::invalid_argument, "'{}' is not in the recorded words: it cannot be set", path);
   const std::string longer = longer_names(path, names);
   return error(ErrorCode::invalid_argument, "no field '{}' that can be set{}", path,
                longer.empty() ? did_you_mean(path, names) : longer);
@@ -171,7 +171,7 @@ Result<void> put(const AnnotatedField& field, std::string_view text, capture::Su
 }  // namespace
 
 Result<std::vector<uint32_t>> words_of(const AnnotatedField& field, const capture::Submission& submission) {
-  if (!field.place) return error(ErrorCode::invalid_argument, "{} is no part of a word", field.path);
+  if (!field.place) return error(ErrorCode::invalid_argument, "{} is not part of a word", field.path);
   const auto count = static_cast<size_t>(word_count(field));
   SK_TRY_ASSIGN(const auto bytes, covering_bytes(*field.place, covering_size(*field.place, count), submission));
   return words_from(bytes, field.place->first_bit, count);

@@ -36,7 +36,7 @@ Result<std::vector<Placed>> place(std::string_view text, PlaceOptions options) {
     constexpr std::string_view kKey = ",quirk=";
     options.quirks = text.substr(options.chip.size());
     if (!options.quirks.starts_with(kKey))
-      return error(ErrorCode::invalid_argument, "chip '{}': after the name only ,quirk=NAME[+NAME...] can stand", text);
+      return error(ErrorCode::invalid_argument, "chip '{}': only ,quirk=NAME[+NAME...] can follow the name", text);
     options.quirks.remove_prefix(kKey.size());
     const std::string names = fmt::format("+{}+", options.quirks);
     if (names.find("++") != std::string::npos)
@@ -46,10 +46,8 @@ Result<std::vector<Placed>> place(std::string_view text, PlaceOptions options) {
     SK_TRY_ASSIGN(auto placed, one(options));
     if (placed) return std::move(*placed);
   }
-  return error(
-      ErrorCode::invalid_argument,
-      "chip '{}': no kernel driver of Linux that is modelled here drives it; `skillet devices --all` lists chips",
-      options.chip);
+  return error(ErrorCode::invalid_argument,
+               "chip '{}': no emulated Linux driver drives it; `skillet devices --all` lists chips", options.chip);
 }
 
 }  // namespace

@@ -173,7 +173,7 @@ const Case kCases[] = {
          if (::send(client.socket, kGetFeatures.data(), sizeof(kGetFeatures), MSG_NOSIGNAL) < 0) break;
        }
      },
-     "answers are not read"},
+     "replies are not read"},
 };
 
 // The other socket is served meanwhile, and this one afterwards; no descriptor stays open.

@@ -144,10 +144,10 @@ Result<void> AddressSpace::put(const GuestMemory& guest, std::span<const Page> p
     }
     const Region from = guest.page(first.guest_address);
     if (from.fd < 0)
-      return error(ErrorCode::fault, "page {:#x}: {:#x} is no memory of the guest", first.index * kPageBytes,
+      return error(ErrorCode::fault, "page {:#x}: {:#x} is not in the guest's memory", first.index * kPageBytes,
                    first.guest_address);
     if (all_mappings.load() >= kMappingsMax)
-      return error(ErrorCode::fault, "page {:#x}: pages lie in more than {} pieces of the guest's memory",
+      return error(ErrorCode::fault, "page {:#x}: pages are in more than {} pieces of the guest's memory",
                    first.index * kPageBytes, kMappingsMax);
     const size_t count = together(guest, pages);
     if (::mmap(base_ + first.index * kPageBytes, count * kPageBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,

@@ -73,7 +73,7 @@ void JobWatch::flush() {
   if (!kept_) return;
   const Result<void> done = sink_->append(info_, *std::exchange(kept_, {}));
   if (done.ok()) return;
-  log::warning("{}: nothing is recorded any longer: {}", info_.node, done.error().message);
+  log::warning("{}: recording stopped: {}", info_.node, done.error().message);
   sink_.reset();
 }
 

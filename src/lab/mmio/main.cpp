@@ -55,7 +55,7 @@ class Ending {
     server.stop();
     if (changed_.wait_for(lock, kPatience, [&] { return is_over_; })) return;
     server.unlink();
-    constexpr std::string_view kText = "skillet-npu-device: ended while a guest or a job kept it busy\n";
+    constexpr std::string_view kText = "skillet-npu-device: ended while busy with a guest or a job\n";
     static_cast<void>(::write(STDERR_FILENO, kText.data(), kText.size()));
     ::_exit(1);
   }
@@ -108,21 +108,20 @@ int main(int count, char** arguments) {
                  "name of a chip, as skillet devices --all lists them; with ,quirk=NAME it differs from what its "
                  "compiler assumes. Several: several chips")
       ->required();
-  app.add_option("--folder", folder, "where the sockets are made: bus and lines")->required();
+  app.add_option("--folder", folder, "folder for the sockets: bus and lines")->required();
   app.add_option("--device-tree", tree, "file for the source of the board's device tree");
-  app.add_option("--cores", options.cores, "of each chip at most so many cores, of 16 (default: all)")
+  app.add_option("--cores", options.cores, "largest number of cores of each chip, up to 16 (default: all)")
       ->check(CLI::Range(1, 16));
   app.add_option("--fault", faults,
                  "KIND@JOB[,KIND@JOB...]: job JOB of each core, from 1 on, ends by hang, lost_interrupt, "
                  "spurious_interrupt, bus_error, page_fault or power_loss");
   app.add_option("--record", options.record,
-                 "a capture of the jobs of the first device, as it reads them in the guest's memory; of the others: "
+                 "write a capture of the first device's jobs, as it reads them in the guest's memory; for the others "
                  "FILE.2 and so on");
-  app.add_option("--clock", options.clock_mhz,
-                 "in MHz: a job takes as long as the chip is predicted to need at this clock")
+  app.add_option("--clock", options.clock_mhz, "in MHz: a job takes its predicted time at this clock")
       ->check([](const std::string& text) { return text == "0" ? "must be more than 0" : ""; });
-  app.add_option("--guests", guests, "ends after so many guests (default: serves until SIGTERM)");
-  app.add_flag("--trace", options.traces, "a line on standard error for each access to a register");
+  app.add_option("--guests", guests, "end after this many guests (default: serve until SIGTERM)");
+  app.add_flag("--trace", options.traces, "print a line on standard error for each register access");
   CLI11_PARSE(app, count, arguments);
   auto parsed = skillet::mmio::Faults::parse(faults);
   if (!parsed.ok()) {

@@ -92,7 +92,7 @@ void Server::accept(Side& side) {
   const int socket = ::accept4(side.listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (socket < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)) return;
   if (socket < 0) {  // the connection stays pending: waits before the next try
-    warn(warnings_, "{}: a guest cannot be let in: {}", side.path, std::strerror(errno));
+    warn(warnings_, "{}: a guest cannot connect: {}", side.path, std::strerror(errno));
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
     return;
   }

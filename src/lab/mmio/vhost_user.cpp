@@ -75,7 +75,7 @@ Result<void> Queue::add(const GuestMemory& guest, const Descriptor& part, Chain&
     return error(ErrorCode::malformed, "virtqueue: an indirect descriptor, which was not offered");
   const std::span<uint8_t> bytes = guest.at(part.address, part.size_bytes);
   if (bytes.size() != part.size_bytes)
-    return error(ErrorCode::malformed, "virtqueue: {} bytes at {:#x} are no memory of the guest", part.size_bytes,
+    return error(ErrorCode::malformed, "virtqueue: {} bytes at {:#x} are not in the guest's memory", part.size_bytes,
                  part.address);
   if ((part.flags & kDescriptorWrite) != 0) {
     chain.answer.push_back(bytes);
@@ -272,7 +272,7 @@ Result<void> VhostUser::reply(const Message& to, std::span<const uint8_t> payloa
   if (sent < 0 && errno != EAGAIN)
     return error(ErrorCode::io, "vhost-user: answer to message {}: {}", to.request, std::strerror(errno));
   if (sent != static_cast<ssize_t>(bytes.size()))
-    return error(ErrorCode::malformed, "vhost-user: answers are not read, as that to message {}", to.request);
+    return error(ErrorCode::malformed, "vhost-user: replies are not read, such as that to message {}", to.request);
   return {};
 }
 

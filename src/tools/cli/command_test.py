@@ -368,11 +368,11 @@ class Command(unittest.TestCase):
                 self.assertNotIn("\x1b", done.stdout)
 
     def test_every_operation_on_the_cpu_has_a_reason(self):
-        # Includes a part whose job is lost repeatedly, and runs for which no NPU was requested.
+        # Of a part whose job is lost again and again too; and where no NPU was requested.
         failing = [SKILLET, "virtual", "--chip", "a311d", "--fail", "submit:*:reset", "--", SKILLET]
         rows = [
-            ([SKILLET, "check"], "cpu", "no NPU was asked for"),
-            ([SKILLET, "run"], "cpu", "no NPU was asked for"),
+            ([SKILLET, "check"], "cpu", "no NPU was requested"),
+            ([SKILLET, "run"], "cpu", "no NPU was requested"),
         ] + ([(failing + ["run"], "npu", "did not write its output")] if HAS_VIRTUAL_NODE else [])
         for command, device, words in rows:
             with self.subTest(command=command, device=device):

@@ -179,7 +179,7 @@ class ProveTest(unittest.TestCase):
             file.write_text(json.dumps(given), encoding="utf-8")
             now = skillet("plan", model, "--device", device, "--partition", "predicted", "--json", env=self.trust)
             self.assertEqual({one["name"] for one in json.loads(now.stdout)["measured"]}, names - {was})
-            self.assertEqual(now.stderr.count("is left out"), 1, now.stderr)
+            self.assertEqual(now.stderr.count("measured cost is ignored"), 1, now.stderr)
             self.assertIn(f"skillet trust --forget {name}", now.stderr)
             forgotten = skillet("trust", "--device", device, "--forget", name, env=self.trust)
             self.assertEqual(forgotten.returncode, 0, forgotten.stderr)

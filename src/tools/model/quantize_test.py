@@ -204,7 +204,7 @@ class Quantize(unittest.TestCase):
         self.assertEqual([one["input_varies"] for one in report["layers"]][0], False)
         self.assertGreater(report["layers"][0]["calibration"]["rms"], 0)
         done = self.run_it(CHANNELS, grey)
-        self.assertRegex(done.stderr, r"op 0 CONV_2D: its input 'in' never changes in the data")
+        self.assertRegex(done.stderr, r"op 0 CONV_2D: its input 'in' never changes in the calibration data")
         self.assertRegex(done.stderr, r"weights of \d layers? are rounded for evenly distributed inputs")
         self.assertRegex(done.stdout, r"\* its input never changes")
         report, _ = self.written(CHANNELS, self.images(16))

@@ -397,7 +397,7 @@ class Eval(unittest.TestCase):
         rows = [([*self.DATA, "--labels", str(self.path / "odd")], CANNOT_BEGIN, "line 1: must be 'PICTURE CLASS', such as '3.png 3', not '0.png zero'"),
                 ([*self.DATA, "--labels", str(self.path / "others")], CANNOT_BEGIN, "names none of the pictures"),
                 ([*self.DATA, "--labels", "nowhere"], CANNOT_BEGIN, "nowhere: No such file"),
-                (["--data", str(self.path / "empty")], CANNOT_BEGIN, "no .png, .jpg or .bmp in it"),
+                (["--data", str(self.path / "empty")], CANNOT_BEGIN, "it contains no .png, .jpg or .bmp"),
                 (["--data", str(self.path / "broken")], FAILED, "none of its 1 pictures can be read"),
                 ([*self.DATA, "--labels", str(self.path / "eleven")], CANNOT_BEGIN, "'3.png' is of class 10; the network has 10 classes, counted from 0"),
                 ([*self.DATA, "--labels", str(self.path / "twice")], CANNOT_BEGIN, "line 2: '0.png' is in line 1 too"),

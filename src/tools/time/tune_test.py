@@ -170,7 +170,7 @@ class TuneTest(unittest.TestCase):
         around = [SKILLET, "virtual", "--chip", "a311d", "--"]
         done = skillet("tune", MODEL, "--device", "npu", "--objective", "device", "-o", self.file, around=around)
         self.assertEqual(done.returncode, 2, done.stderr)
-        self.assertIn("--objective device: npu is measured", done.stderr)
+        self.assertIn("--objective device: on npu wall time is measured", done.stderr)
         self.assertFalse(Path(self.file).exists())
 
     @unittest.skipUnless(HAS_VIRTUAL_NODE, "no virtual node in this build")

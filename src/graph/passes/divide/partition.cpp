@@ -122,11 +122,11 @@ bool touches_variable(const ir::Graph& graph, const ir::Op& op) {
 }
 
 npu::Support support_of(const ir::Graph& graph, const Target& target, ir::OpId op) {
-  if (target.driver == nullptr) return npu::Support::no(npu::Remedy::device, "no NPU was asked for or found");
+  if (target.driver == nullptr) return npu::Support::no(npu::Remedy::device, "no NPU was requested or found");
   if (touches_variable(graph, graph.op(op))) return npu::Support::no(npu::Remedy::none, "keeps a value between runs");
   if (ir::has_empty_operand(graph, graph.op(op))) return npu::Support::no(npu::Remedy::none, "has no elements");
   if (has_row_pads(graph.op(op)) && !target.driver->costs(target.chip, {}))
-    return npu::Support::no(npu::Remedy::none, "has rows of padding of its own");
+    return npu::Support::no(npu::Remedy::none, "has its own padding of rows");
   return target.driver->supports(target.chip, graph, op);
 }
 

@@ -186,7 +186,7 @@ Result<void> Core::compute(const Job& job) {
   const std::span<const uint8_t> queue =
       job.queue_bytes <= kCommandStreamMax ? around_.guest.at(job.queue, job.queue_bytes) : std::span<uint8_t>();
   if (queue.empty() || queue.size() % 4 != 0)
-    return error(ErrorCode::fault, "{} bytes of commands at {:#x} are no memory", job.queue_bytes, job.queue);
+    return error(ErrorCode::fault, "{} bytes of commands at {:#x} are not in memory", job.queue_bytes, job.queue);
   std::vector<uint32_t> words(queue.size() / 4);
   std::memcpy(words.data(), queue.data(), queue.size());
   sim::Memory memory;

@@ -253,7 +253,7 @@ bool Core::fetch(uint32_t address, uint32_t& word) {
   if (!physical) return false;
   const std::optional<uint32_t> value = around_.guest.word(*physical);
   if (!value) {
-    warn(device_warnings(), "{}: the front end reads at {:#x}, which is no memory", name_, *physical);
+    warn(device_warnings(), "{}: the front end reads at {:#x}, which is not in memory", name_, *physical);
     state_ = State::hung;
     raise(kBusError);
     return false;

@@ -90,7 +90,7 @@ Result<std::optional<std::vector<Placed>>> place(const PlaceOptions& options) {
                     .driver = kernels::rocket::kDriverName,
                     .note = i != 0 || (*cores)[i].compatible == kInLinux
                                 ? ""
-                                : fmt::format("Linux's rocket (7.2.13) does not know '{}': no node appears",
+                                : fmt::format("Linux's rocket (7.2.13) does not support '{}': no node appears",
                                               (*cores)[i].compatible)});
   }
   return all;

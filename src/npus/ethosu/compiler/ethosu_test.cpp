@@ -75,10 +75,10 @@ TEST(Ethosu, WhatIsTakenAndWhatIsNot) {
   const std::pair<const char*, std::function<void(ir::Graph&)>> graphs[] = {
       {"the file lacks the place of 'in'", [](auto& g) { g.tensor(3).planned_at.reset(); }},
       {"'out', 16 bytes at 49, is outside its memory of 64", [](auto& g) { g.tensor(4).planned_at = 49; }},
-      {"'in', 16 bytes at 18446744073709551615, is not", [](auto& g) { g.tensor(3).planned_at = UINT64_MAX; }},
+      {"'in', 16 bytes at 18446744073709551615, is outside", [](auto& g) { g.tensor(3).planned_at = UINT64_MAX; }},
       {"it has 4 operands", [](auto& g) { g.ops[0].inputs.resize(4); }},
-      {"its operand 2 is not there", [](auto& g) { g.ops[0].inputs[2] = ir::kNoTensor; }},
-      {"its operand 3 is not there", [](auto& g) { g.ops[0].inputs[3] = g.add_tensor(g.tensor(3)); }},
+      {"its operand 2 is missing", [](auto& g) { g.ops[0].inputs[2] = ir::kNoTensor; }},
+      {"its operand 3 is missing", [](auto& g) { g.ops[0].inputs[3] = g.add_tensor(g.tensor(3)); }},
       {"its operand 4, 'in', is a constant", [](auto& g) { ir::set_constant(g.tensor(3), Bytes(16)); }},
       {"Skillet has no other for this chip", [](auto& g) { g.ops[0].opaque_name = "other"; }},
       {"Vela compiled the network in several parts", [](auto& g) { g.ops.push_back(g.ops[0]); }},
@@ -145,8 +145,8 @@ TEST(Ethosu, RegionsThatTheFileHasNothingForAreRefused) {
 TEST(Ethosu, CommandsThatLeaveTheMemoryOfTheFileAreRefused) {
   for (const auto& [from, to, at, says] :
        {std::tuple{0U, 1U, 48U, ""},
-        {0U, 1U, 49U, "its commands use 65 bytes of region 1, and the file has 64 for it"},
-        {1U, 1U, 1U << 31, "its commands use 2147483664 bytes of region 1, and the file has 64 for it"}}) {
+        {0U, 1U, 49U, "its commands use 65 bytes of region 1, but the file has 64 for it"},
+        {1U, 1U, 1U << 31, "its commands use 2147483664 bytes of region 1, but the file has 64 for it"}}) {
     hw::Words stream;
     hw::add_copy(stream, from, 0, to, at, 16);
     hw::add_stop(stream);
@@ -155,9 +155,9 @@ TEST(Ethosu, CommandsThatLeaveTheMemoryOfTheFileAreRefused) {
   hw::Words stream;
   hw::add_copy(stream, 0, 1, 1, 0, 16);
   hw::add_stop(stream);
-  EXPECT_EQ(reason(graph_of(payload_of(stream))), "its commands use 17 bytes of region 0, and the file has 16 for it");
+  EXPECT_EQ(reason(graph_of(payload_of(stream))), "its commands use 17 bytes of region 0, but the file has 16 for it");
   for (const auto& [bytes, says] :
-       {std::pair(16, ""), {15, "its commands use 16 bytes of region 2, and the file has 15 for it"}}) {
+       {std::pair(16, ""), {15, "its commands use 16 bytes of region 2, but the file has 15 for it"}}) {
     hw::Words fast;
     hw::add_copy(fast, 0, 0, 2, 0, 16);
     hw::add_stop(fast);

@@ -209,8 +209,8 @@ constexpr Row kAddRows[] = {
      "8-bit weights"},
     {kAdd, "scale=1 zero=128;scale=1 zero=127;scale=2", "scale=1 zero=0;scale=0.00980392 zero=255;scale=0.29",
      "scale=1 zero=0;scale=0.00980392 zero=255;scale=0.3", "8-bit weights"},
-    {kAdd, "1x4x4x8", "1x1x8209x8191", "1x1x8191x8191", "cannot be cut"},
-    {kAdd, "1x4x4x8", "1x1x1x8209", "1x1x1x8208", "cannot be cut"},
+    {kAdd, "1x4x4x8", "1x1x8209x8191", "1x1x8191x8191", "cannot be divided"},
+    {kAdd, "1x4x4x8", "1x1x1x8209", "1x1x1x8208", "cannot be divided"},
 };
 
 constexpr Row kLayoutRows[] = {
