@@ -15,7 +15,7 @@ void merge(Rewriter& rewriter, ir::OpId id) {
   const ir::TensorId from = op.inputs[0], to = op.outputs[0];
   if (!ir::is_8bit(rewriter.tensor(to).dtype) || rewriter.tensor(to).quant.per_channel()) return;
   if (is_computed_byte(rewriter.tensor(from)) && same_meaning(rewriter.tensor(from), rewriter.tensor(to)) &&
-      rewriter.bypass({id}, from, "QUANTIZE to the same scale does nothing"))
+      rewriter.bypass({id}, from, "QUANTIZE to the same scale is nothing"))
     return;
   const ir::OpId producer = rewriter.only_producer(from);
   if (producer < 0) return;

@@ -19,7 +19,7 @@ void merge_reshapes(Rewriter& rewriter, ir::OpId id) {
   const ir::TensorId from = op.inputs[0], to = op.outputs[0];
   if (!is_computed_byte(rewriter.tensor(from)) || !same_meaning(rewriter.tensor(from), rewriter.tensor(to))) return;
   if (rewriter.tensor(from).shape == rewriter.tensor(to).shape &&
-      rewriter.bypass({id}, from, fmt::format("{} to the same shape does nothing", ir::op_name(op))))
+      rewriter.bypass({id}, from, fmt::format("{} to the same shape is nothing", ir::op_name(op))))
     return;
   const ir::OpId producer = rewriter.only_producer(from);
   if (producer >= 0 && is_reshape(rewriter.op(producer))) {
