@@ -299,8 +299,7 @@ class Lowerer {
     const ir::Quant &in = input().quant, &out = output().quant;
     if (Support one = one_image(); !one.ok) return one;
     if (Support one = set_maps(op_.inputs[0]); !one.ok) return one;
-    if (input().dtype != output().dtype || in.zero_point() != out.zero_point() ||
-        std::abs(in.scale() - out.scale()) > 1e-6F)
+    if (in.zero_point() != out.zero_point() || std::abs(in.scale() - out.scale()) > 1e-6F)
       return Support::no(Remedy::same_scale, "input and output have different quantization");
     if (Support one = set_window(attrs, attrs.filter_h, attrs.filter_w, 1, 1); !one.ok) return one;
     if (Support one = set_limits(attrs.activation); !one.ok) return one;

@@ -37,9 +37,6 @@ class Pair {
   // The operand with the output's shape is the chip's first; the other one may be repeated along axes.
   Support set_operands() {
     const ir::Tensor &a = input(), &b = graph_.tensor(op_.inputs[1]);
-    if (a.dtype != b.dtype || a.dtype != output().dtype)
-      return Support::no(Remedy::one_type, "operands of {} and {} make {}; Skillet compiles one type",
-                         ir::dtype_name(a.dtype), ir::dtype_name(b.dtype), ir::dtype_name(output().dtype));
     const int64_t elems = output().shape.elems();
     operation_.is_swapped = a.shape.elems() != elems;
     const ir::TensorId large = op_.inputs[operation_.is_swapped ? 1 : 0];

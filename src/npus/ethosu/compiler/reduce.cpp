@@ -66,9 +66,6 @@ Lowered lower_reduction(const ir::Graph& graph, ir::OpId id) {
   const ir::Tensor &input = graph.tensor(op.inputs[0]), &output = graph.tensor(op.outputs[0]);
   for (const ir::Tensor* tensor : {&input, &output})
     if (Support one = is_activation(*tensor); !one.ok) return one;
-  if (input.dtype != output.dtype)
-    return Support::no(Remedy::one_type, "{} becomes {}; Skillet compiles one type", ir::dtype_name(input.dtype),
-                       ir::dtype_name(output.dtype));
   const bool is_mean = op.kind == ir::OpKind::mean;
   const auto extent = extent_of(graph, op);
   if (!extent) return Support::no(Remedy::form, "its axes are computed, or not adjacent");

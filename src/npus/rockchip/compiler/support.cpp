@@ -112,7 +112,7 @@ Support fit(const hw::ChipRow& chip, std::span<const Move> moves) {
 Support average(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   const ir::Op& op = graph.op(id);
   const ir::Tensor &from = graph.tensor(op.inputs[0]), &to = graph.tensor(op.outputs[0]);
-  const Support first = all_of({takes(from), takes(to), same_types(from, to), takes_activation(activation_of(op))});
+  const Support first = all_of({takes(from), takes(to), takes_activation(activation_of(op))});
   if (!first.ok) return first;
   if (op.kind == OpKind::mean) {
     if (!image_axes(graph, op)) return Support::no(Remedy::average, "a mean over axes other than rows and columns");
@@ -150,8 +150,7 @@ Support pad(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& op) {
 Support sum(const ir::Graph& graph, const ir::Op& op) {
   const ir::Tensor &a = graph.tensor(op.inputs[0]), &b = graph.tensor(op.inputs[1]);
   const ir::Tensor& to = graph.tensor(op.outputs[0]);
-  const Support first =
-      all_of({takes(a), takes(b), takes(to), same_types(a, b), same_types(a, to), takes_activation(activation_of(op))});
+  const Support first = all_of({takes(a), takes(b), takes(to), takes_activation(activation_of(op))});
   if (!first.ok) return first;
   if (a.shape != b.shape)
     return Support::no(Remedy::shapes, "'{}' and '{}' differ in shape; the NPU does not broadcast", a.name, b.name);
@@ -177,8 +176,7 @@ Support product(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& o
   ir::Tensor computed = factor;
   computed.data = {};
   if (kind.factor == Factor::constant && factor.shape.rank() == 0) computed.shape = {1};
-  const Support first = all_of({takes(main), takes(computed), takes(to), same_types(main, factor), same_types(main, to),
-                                takes_activation(activation_of(op))});
+  const Support first = all_of({takes(main), takes(computed), takes(to), takes_activation(activation_of(op))});
   if (!first.ok) return first;
   const double unit = double{main.quant.scale()} * factor.quant.scale(), step = to.quant.scale();
   if (limits_of(to, activation_of(op)).upper && unit > kUnitMax * step)
@@ -225,7 +223,7 @@ Support selection(const ir::Graph& graph, const ir::Op& op) {
     if (bound->is_constant())
       return Support::no(npu::remedy_of_constant(graph, op),
                          "'{}' is constant; the NPU takes constants only as weights", bound->name);
-  const Support first = all_of({takes(a), takes(b), takes(to), same_types(a, b), same_types(a, to), fits_flat(a)});
+  const Support first = all_of({takes(a), takes(b), takes(to), fits_flat(a)});
   if (!first.ok) return first;
   if (a.shape != b.shape)
     return Support::no(Remedy::shapes, "'{}' and '{}' differ in shape; the NPU does not broadcast", a.name, b.name);
@@ -237,7 +235,7 @@ Support selection(const ir::Graph& graph, const ir::Op& op) {
 
 Support blocks(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& op) {
   const ir::Tensor &from = graph.tensor(op.inputs[0]), &to = graph.tensor(op.outputs[0]);
-  const Support first = all_of({takes(from), takes(to), same_types(from, to)});
+  const Support first = all_of({takes(from), takes(to)});
   if (!first.ok) return first;
   if (const Support same = keeps_values(from, to); !same.ok) return same;
   const Plane out = plane_of(to.shape);
@@ -249,7 +247,7 @@ Support blocks(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& op
 Support maximum(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   const ir::Op& op = graph.op(id);
   const ir::Tensor &from = graph.tensor(op.inputs[0]), &to = graph.tensor(op.outputs[0]);
-  const Support first = all_of({takes(from), takes(to), same_types(from, to)});
+  const Support first = all_of({takes(from), takes(to)});
   if (!first.ok) return first;
   if (const Support same = keeps_values(from, to); !same.ok) return same;
   if (op.kind != OpKind::max_pool_2d && !image_axes(graph, op))
@@ -264,7 +262,7 @@ Support maximum(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
 
 Support enlarged(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& op) {
   const ir::Tensor &from = graph.tensor(op.inputs[0]), &to = graph.tensor(op.outputs[0]);
-  const Support first = all_of({takes(from), takes(to), same_types(from, to), fits_flat(from), fits_flat(to)});
+  const Support first = all_of({takes(from), takes(to), fits_flat(from), fits_flat(to)});
   if (!first.ok) return first;
   if (const Support same = keeps_values(from, to); !same.ok) return same;
   const auto repeat = repeat_of(graph, op);
@@ -349,7 +347,7 @@ Support division(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& 
 
 // Channels as pixels side by side.
 Support interleaved(const hw::ChipRow& chip, const ir::Tensor& from, const ir::Tensor& to, const Interleave& all) {
-  const Support first = all_of({takes(from), takes(to), same_types(from, to), fits_flat(from), fits_flat(to)});
+  const Support first = all_of({takes(from), takes(to), fits_flat(from), fits_flat(to)});
   if (!first.ok) return first;
   if (const Support same = keeps_values(from, to); !same.ok) return same;
   const int64_t gap = all.rows > 1 ? int64_t{all.rows - 1} * all.to.width : all.columns - 1;
@@ -373,8 +371,7 @@ Support reshape(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& o
   const ir::Tensor &from = graph.tensor(op.inputs[0]), &to = graph.tensor(op.outputs[0]);
   const Support first = all_of({takes(to), copy(chip, from, from, {}, ir::Activation::none)});
   if (!first.ok) return first;
-  if (from.quant != to.quant || from.dtype != to.dtype)
-    return Support::no(Remedy::same_scale, "its output has a different quantization");
+  if (from.quant != to.quant) return Support::no(Remedy::same_scale, "its output has a different quantization");
   if (keeps_channels(from.shape, to.shape)) return Support::yes();
   if (const auto all = interleave_of(graph, op)) return interleaved(chip, from, to, *all);
   return Support::no(Remedy::form, "{} to {} moves channels, which are in groups of {}", from.shape.to_string(),
