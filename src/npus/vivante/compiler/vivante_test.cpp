@@ -151,15 +151,16 @@ void apply(const TpOperation& op, const Bytes& from, Bytes& to) {
     }
     for (uint64_t n = 0; n < order.size(); ++n) {
       const uint64_t c0 = n % tp.out_loop_0_count, c1 = n / tp.out_loop_0_count % tp.out_loop_1_count,
-                     c2 = n / tp.out_loop_0_count / tp.out_loop_1_count;
-      to.at(tp.out_base_address.offset + c0 * tp.out_loop_0_inc + c1 * tp.out_loop_1_inc + c2 * tp.out_loop_2_inc) =
-          from.at(order[n]);
+                     rest = n / tp.out_loop_0_count / tp.out_loop_1_count,
+                     c6 = tp.out_loop_6_inc == 0 ? 0 : rest / tp.out_loop_2_count, c2 = rest - c6 * tp.out_loop_2_count;
+      to.at(tp.out_base_address.offset + c0 * tp.out_loop_0_inc + c1 * tp.out_loop_1_inc + c2 * tp.out_loop_2_inc +
+            c6 * tp.out_loop_6_inc) = from.at(order[n]);
     }
   }
 }
 
-// Images larger than the fields of one job are divided, and every byte still gets to its place.
-TEST(VivanteTp, LargeLayoutChangesAreCut) {
+// Larger than the fields of one job: cut, and still every byte goes where it belongs.
+TEST(VivanteTp, LargeLayoutChangesAndCopiesAreCut) {
   const Image images[] = {{1, 1, 70000}, {2, 2, 70000}, {40000, 1, 3}, {3, 70000, 2}, {40000, 2, 2},
                           {1, 3, 65537}, {260, 3, 130}, {32769, 1, 1}, {5, 2, 32769}, {1, 70000, 1}};
   SplitMix64 random(2);
@@ -178,6 +179,11 @@ TEST(VivanteTp, LargeLayoutChangesAreCut) {
     ASSERT_FALSE(has_recorded_detranspose(image));
     for (const TpOperation& op : detranspose(image, 0, 1, 0)) apply(op, planar, got);
     EXPECT_EQ(got, nhwc);
+    for (const int cores : {1, 3}) {
+      Bytes copied(nhwc.size());
+      for (const TpOperation& op : copy(image, 0, 1, 0, cores)) apply(op, nhwc, copied);
+      EXPECT_EQ(copied, nhwc) << cores;
+    }
   }
 }
 
