@@ -29,11 +29,31 @@ Parts one(const char* op, std::vector<std::string> inputs, std::vector<std::stri
   return {.nodes = {node(op, inputs, {"y"}, attributes)}, .constants = std::move(constants), .opset = opset};
 }
 
-Parts of_image(Parts parts) {
-  parts.inputs = {value("x", {1, 2, 2, 2})};
+// The same, of an input of these sizes.
+Parts of_sizes(const Dims& dims, Parts parts) {
+  parts.inputs = {value("x", dims)};
   return parts;
 }
+Parts of_image(Parts parts) { return of_sizes({1, 2, 2, 2}, std::move(parts)); }
 
+// A sum with what a node of no input makes.
+Parts sum_with(const char* op, const std::string& attribute, std::vector<std::string> inputs = {},
+               std::vector<std::string> constants = {}) {
+  return {.nodes = {node(op, inputs, {"c"}, {attribute}), node("Add", {"x", "c"}, {"y"})},
+          .constants = std::move(constants)};
+}
+std::string tensor_attribute(const std::string& made) {
+  return message([&](pbf_writer& w) {
+    w.add_string(1, "value");
+    w.add_message(5, made);
+  });
+}
+std::string float_list(const std::string& name, const std::vector<float>& values) {
+  return message([&](pbf_writer& w) {
+    w.add_string(1, name);
+    for (const float one : values) w.add_float(7, one);
+  });
+}
 // Its indices as floats.
 Parts picked(const char* op, std::vector<std::string> attributes) {
   return {.nodes = {node(op, {"x"}, {"i"}, attributes), node("Cast", {"i"}, {"y"}, {number("to", kFloat)})},
@@ -74,6 +94,27 @@ std::vector<OpRow> operations() {
       {"sum", one("Sum", {"x", "z"}, {}, {floats("z", {1, 2, 3}, {1, 2, 3, 4, 5, 6})}), {-1, 8, 7, -4, 15, 18}},
       {"expand", one("Expand", {"s"}, {}, {int64s("s", {2, 1, 1})}), {-1, 3, 2, -4, 5, 6, -1, 3, 2, -4, 5, 6}},
       {"global_max_pool", of_image(one("GlobalMaxPool", {})), {3, 4}, image},
+      {"slice_by_steps",
+       one("Slice", {"a", "b", "c", "d"}, {}, {int64s("a", {0}), int64s("b", {3}), int64s("c", {2}), int64s("d", {2})}),
+       {-1, 2, -4, 6}},
+      {"pad_by_reflection",
+       one("Pad", {"pads"}, {word("mode", "reflect")}, {int64s("pads", {0, 0, 1, 0, 0, 1})}),
+       {3, -1, 3, 2, 3, 5, -4, 5, 6, 5}},
+      {"depth_first_blocks",
+       of_sizes({1, 8, 1, 1}, one("DepthToSpace", {}, {number("blocksize", 2)})),
+       {0, 2, 4, 6, 1, 3, 5, 7},
+       {0, 1, 2, 3, 4, 5, 6, 7}},
+      {"blocks_of_a_channel",
+       of_sizes({1, 8, 1, 1}, one("DepthToSpace", {}, {number("blocksize", 2), word("mode", "CRD")})),
+       {0, 1, 2, 3, 4, 5, 6, 7},
+       {0, 1, 2, 3, 4, 5, 6, 7}},
+      {"reshape_keeps", one("Reshape", {"s"}, {}, {int64s("s", {0, 3, -1})}), {-1, 3, 2, -4, 5, 6}},
+      {"constant", sum_with("Constant", tensor_attribute(floats("", {3}, {1, 2, 3}))), {0, 5, 5, -3, 7, 9}},
+      {"constant_number", sum_with("Constant", real("value_float", 2)), {1, 5, 4, -2, 7, 8}},
+      {"constant_numbers", sum_with("Constant", float_list("value_floats", {1, 0, -1})), {0, 3, 1, -3, 5, 5}},
+      {"constant_of_shape",
+       sum_with("ConstantOfShape", tensor_attribute(floats("", {1}, {2.5F})), {"s"}, {int64s("s", {2, 1})}),
+       {1.5F, 5.5F, 4.5F, -1.5F, 7.5F, 8.5F}},
       {"pad", one("Pad", {"pads"}, {}, {int64s("pads", {0, 1, 0, 0, 0, 1})}), {0, 0, 0, 0, -1, 3, 2, 0, -4, 5, 6, 0}},
   };
 }
@@ -106,6 +147,7 @@ TEST(Operation, IsLeftWithASentence) {
       {picked("ArgMax", {number("select_last_index", 1)}), "it picks the last index"},
       {of_image(one("BatchNormalization", {"x", "x", "x", "x"})), "its input 1 is no constant"},
       {one("InstanceNormalization", {"by", "by"}, {}, {floats("by", {3}, {1, 2, 3})}), "is not one number for each"},
+      {one("Pad", {"pads"}, {word("mode", "edge")}, {int64s("pads", {0, 0, 1, 0, 0, 1})}), "its mode is edge"},
       {one("Swish", {}, {real("alpha", 2)}, {}, 24), "its alpha is not 1"},
       {one("Clip", {"x"}), "its limits are no constants"},
       {one("ReduceL2", {}, {number("noop_with_empty_axes", 1)}, {}, 18), "it is over no axis"},
@@ -155,6 +197,20 @@ TEST(Constants, AreComputedAsOnnxSays) {
     EXPECT_EQ(graph->tensor(graph->outputs[0]).shape, (ir::Shape{3, 2})) << row.op;
     EXPECT_EQ(run(parts, in), in) << row.op;
   }
+}
+
+// What nobody here computes has a size nevertheless.
+TEST(Left, TopKHasAsManyAsItPicks) {
+  const auto with = [](int64_t k) {
+    return Parts{.nodes = {node("TopK", {"x", "k"}, {"v", "i"}), node("Relu", {"v"}, {"y"})},
+                 .constants = {int64s("k", {k})}};
+  };
+  const auto graph = import(file(with(2)), "m");
+  ASSERT_TRUE(graph.ok()) << graph.error().message;
+  EXPECT_EQ(graph->tensor(graph->outputs[0]).shape, (ir::Shape{1, 2, 2}));
+  const auto refused = import(file(with(4)), "m");
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().message.find("it picks more than there are"), std::string::npos) << refused.error().message;
 }
 
 // Comparisons of constants, as numbers that are added.
