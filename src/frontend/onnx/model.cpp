@@ -46,6 +46,8 @@ std::optional<std::vector<double>> numbers(const Value& value) {
   if (!value.is_constant) return std::nullopt;
   switch (value.dtype) {
     case ir::DType::float32: return read<float>(value.data);
+    case ir::DType::float64: return read<double>(value.data);
+    case ir::DType::boolean: return read<uint8_t>(value.data);
     case ir::DType::int8: return read<int8_t>(value.data);
     case ir::DType::uint8: return read<uint8_t>(value.data);
     case ir::DType::int32: return read<int32_t>(value.data);
@@ -57,7 +59,7 @@ std::optional<std::vector<double>> numbers(const Value& value) {
 std::optional<std::vector<int64_t>> integers(const Value& value) {
   const auto read = numbers(value);
   constexpr double kMost = 1LL << 53;
-  if (!read || value.dtype == ir::DType::float32) return std::nullopt;
+  if (!read || value.dtype == ir::DType::float32 || value.dtype == ir::DType::float64) return std::nullopt;
   std::vector<int64_t> out;
   for (const double one : *read) out.push_back(static_cast<int64_t>(std::clamp(one, -kMost, kMost)));
   return out;

@@ -54,6 +54,16 @@ std::string float_list(const std::string& name, const std::vector<float>& values
     for (const float one : values) w.add_float(7, one);
   });
 }
+// Numbers of 64 bits, one after the other as the field has them.
+std::string doubles(const std::string& name, const std::vector<double>& values) {
+  return message([&](pbf_writer& w) {
+    w.add_int64(1, static_cast<int64_t>(values.size()));
+    w.add_int64(2, 11);
+    w.add_string(8, name);
+    for (const double one : values) w.add_double(10, one);
+  });
+}
+
 // Its indices as floats.
 Parts picked(const char* op, std::vector<std::string> attributes) {
   return {.nodes = {node(op, {"x"}, {"i"}, attributes), node("Cast", {"i"}, {"y"}, {number("to", kFloat)})},
@@ -115,6 +125,9 @@ std::vector<OpRow> operations() {
       {"constant_of_shape",
        sum_with("ConstantOfShape", tensor_attribute(floats("", {1}, {2.5F})), {"s"}, {int64s("s", {2, 1})}),
        {1.5F, 5.5F, 4.5F, -1.5F, 7.5F, 8.5F}},
+      {"constant_doubles",
+       sum_with("Cast", number("to", kFloat), {"d"}, {doubles("d", {0.5, -1, 2})}),
+       {-0.5F, 2, 4, -3.5F, 4, 8}},
       {"pad", one("Pad", {"pads"}, {}, {int64s("pads", {0, 1, 0, 0, 0, 1})}), {0, 0, 0, 0, -1, 3, 2, 0, -4, 5, 6, 0}},
   };
 }
@@ -180,6 +193,7 @@ TEST(Constants, AreComputedAsOnnxSays) {
       {"Slice", {wide("a", {9, 3, 9, 2}), wide("b", {1}), wide("c", {4}), wide("d", {0}), wide("e", {2})}},
       {"Slice", {wide("a", {9, 3, 2}), wide("b", {-2}), wide("c", {INT64_MAX})}},
       {"Neg", {wide("a", {-3, -2})}},
+      {"Where", {tensor("a", kBool, {2}, bytes_of<int8_t>({1, 0})), wide("b", {3, 9}), wide("c", {9, 2})}},
       {"Floor", {real_pair(3.75F, 2.5F)}, kInt64},
       {"Ceil", {real_pair(2.25F, 1.5F)}, kInt64},
       {"Sqrt", {real_pair(9, 4)}, kInt64},
@@ -211,6 +225,19 @@ TEST(Left, TopKHasAsManyAsItPicks) {
   const auto refused = import(file(with(4)), "m");
   ASSERT_FALSE(refused.ok());
   EXPECT_NE(refused.error().message.find("it picks more than there are"), std::string::npos) << refused.error().message;
+}
+
+// As PyTorch writes an expansion whose sizes are -1 where they stay: known, so that no node is left.
+TEST(Constants, OfAnExpansionAreChosenByAComparison) {
+  const Parts parts{
+      .nodes = {node("ConstantOfShape", {"rank"}, {"ones"}, {tensor_attribute(int64s("", {1}))}),
+                node("Mul", {"ones", "minus"}, {"stays"}), node("Equal", {"wanted", "stays"}, {"is"}),
+                node("Where", {"is", "ones", "wanted"}, {"sizes"}), node("Expand", {"x", "sizes"}, {"y"})},
+      .constants = {int64s("rank", {3}), int64s("minus", {-1}), int64s("wanted", {2, -1, -1})}};
+  const auto graph = import(file(parts), "m");
+  ASSERT_TRUE(graph.ok()) << graph.error().message;
+  EXPECT_EQ(graph->tensor(graph->outputs[0]).shape, (ir::Shape{2, 2, 3}));
+  EXPECT_EQ(run(parts, std::vector<float>{1, 2, 3, 4, 5, 6}), (std::vector<float>{1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6}));
 }
 
 // Comparisons of constants, as numbers that are added.
