@@ -51,13 +51,12 @@ class Compiler {
     target.constants_max = passes::constants_max(out_.graph);
     if (options_.rewrite && options_.driver.tuning != npu::Tuning::recorded) target.rewrites = &out_.rewrites;
     target.tried = &tried_;
-    for (const auto& [source, why] : kept_) target.kept.insert(source);
-    SK_TRY(passes::run_pipeline(out_.graph, target));
-    support_ = passes::supports(out_.graph, target_);
-    for (size_t op = 0; op < support_.size(); ++op) {
-      gate(support_[op]);
-      const auto kept = kept_.find(out_.graph.ops[op].source_index);
-      if (kept != kept_.end()) support_[op] = kept->second;
+    SK_TRY(rewrite(target));
+    if (Kept vain = in_vain(out_, support_); !vain.empty()) {
+      kept_.merge(vain);
+      out_.graph = model_;
+      out_.rewrites.clear(), changes_.clear(), tried_.clear();
+      SK_TRY(rewrite(target));
     }
     bound_constants(target.constants_max);
     if (by_time()) cpu_us_ = cpu_times_us(out_, model_, options_.cost_model->cpu);
@@ -73,7 +72,19 @@ class Compiler {
   }
 
  private:
-  // Repeats until each part has a program and is profitable to offload.
+  Result<void> rewrite(Target& target) {
+    for (const auto& [source, why] : kept_) target.kept.insert(source);
+    SK_TRY(passes::run_pipeline(out_.graph, target));
+    support_ = passes::supports(out_.graph, target_);
+    for (size_t op = 0; op < support_.size(); ++op) {
+      gate(support_[op]);
+      const auto kept = kept_.find(out_.graph.ops[op].source_index);
+      if (kept != kept_.end()) support_[op] = kept->second;
+    }
+    return {};
+  }
+
+  // Until each part has a program and is profitable to offload.
   Result<void> settle() {
     while (true) {
       SK_TRY_ASSIGN(bool all_stay, compile_parts());
@@ -443,19 +454,18 @@ class Compiler {
 
   const Target& target_;
   const Options& options_;
-  const Kept& kept_;
+  Kept kept_;  // and what is rewritten in vain
   npu::CompileOptions driver_options_;
-  std::vector<Support> support_;  // by op
-  std::vector<double> cpu_us_;    // by op
+  std::vector<Support> support_, support_of_all_;  // by op
+  std::vector<double> cpu_us_;                     // by op
   std::vector<passes::WeightChange> changes_;
   std::vector<passes::Tried> tried_;
   ir::Graph model_;               // before the passes
   uint64_t model_constants_ = 0;  // bytes
   int rounds_ = 0;
-  bool bands_ = false;  // runs of layers may be divided
-  std::vector<Support> support_of_all_;
-  bool is_compared_ = false;  // begin_comparison() was called
-  bool is_settled_ = false;   // choices by time are final
+  bool bands_ = false;        // runs of layers may be divided
+  bool is_compared_ = false;  // begin_comparison() was here
+  bool is_settled_ = false;   // by time: parts stay as they are
   Compiled out_;
 };
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "compile/report.h"
+#include "graph/ir/macs.h"
 
 namespace skillet::compile {
 namespace {
@@ -19,6 +20,24 @@ std::optional<double> predicted_us(const Compiled& compiled) {
 }
 
 }  // namespace
+
+Kept in_vain(const Compiled& compiled, std::span<const npu::Support> support) {
+  std::map<int32_t, std::pair<uint64_t, const npu::Support*>> most;
+  std::set<int32_t> in_part;
+  for (size_t op = 0; op < support.size(); ++op) {
+    const int32_t source = compiled.graph.ops[op].source_index;
+    const uint64_t macs = ir::op_macs(compiled.graph, static_cast<ir::OpId>(op));
+    if (support[op].ok) in_part.insert(source);
+    if (auto& known = most[source]; macs > known.first) known = {macs, &support[op]};
+  }
+  Kept out;
+  for (const passes::Rewrite& one : compiled.rewrites) {
+    if (!one.is_for_chip || !in_part.contains(one.source)) continue;
+    const npu::Support* const heaviest = most[one.source].second;
+    if (heaviest != nullptr && !heaviest->ok) out.emplace(one.source, *heaviest);
+  }
+  return out;
+}
 
 bool is_slower(const Compiled& kept, const Compiled& before, double kept_excess_us, double before_excess_us) {
   const auto now = predicted_us(kept), then = predicted_us(before);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "compile/compile.h"
@@ -13,6 +14,10 @@ namespace skillet::compile {
 // rewritten in vain, as the chip takes nothing that was made of it. If there is no more: that of which the CPU computes
 // a part. False: nothing of that either.
 bool keep_more(const Compiled& compiled, Kept& kept);
+
+// Of what passes made of an op the chip does not take what computes most, such as a convolution whose scales could not
+// be merged: the rest would only move its data there and back. With the chip's reasons, by source.
+Kept in_vain(const Compiled& compiled, std::span<const npu::Support> support);
 
 // What keeps more is predicted to take longer than what was before, of which the CPU takes so much more than was
 // counted: `excess_us()` of both.

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "graph/passes/testing/letters.h"
 
 namespace skillet::compile {
@@ -45,6 +47,28 @@ TEST(Kept, IsWhatTimeLeavesToTheCpu) {
   EXPECT_EQ(kept("nncn"), "") << "nothing was rewritten";
   EXPECT_EQ(kept("nccc"), "6: slow 2; 7: slow 3; then 5: slow 1; 6: slow 2; 7: slow 3; ") << "a part of 5 last";
   EXPECT_EQ(kept("cccc", false), "") << "it is simpler on the CPU, too";
+}
+
+TEST(Kept, IsWhatIsRewrittenInVain) {
+  const auto graph = ir::parse(
+      "graph \"g\"\ntensor 0 \"a\" int8 1x4x4x2 scale=0.5 zero=3\n"
+      "tensor 1 \"w\" int8 2x1x1x2 scale=0.5 zero=0 const=[1 2 3 4]\ntensor 2 \"b\" int8 1x4x4x2 scale=0.5 zero=3\n"
+      "tensor 3 \"c\" int8 1x4x4x2 scale=0.5 zero=3\ninputs 0\noutputs 3\n"
+      "op 0 CONV_2D in=[0 1] out=[2]\nop 1 RELU in=[2] out=[3] source=0\n");
+  ASSERT_TRUE(graph.ok()) << graph.error().message;
+  const auto vain = [&](bool takes_convolution, bool takes_rest, bool is_for_chip = true) {
+    Compiled compiled;
+    compiled.graph = *graph;
+    compiled.rewrites = {{"", 0, {}, "", 0, is_for_chip}};
+    const npu::Support no = npu::Support::no(npu::Remedy::share_scales, "scales"), yes = npu::Support::yes();
+    const Kept kept = in_vain(compiled, std::array{takes_convolution ? yes : no, takes_rest ? yes : no});
+    return kept.empty() ? "" : fmt::format("{}: {}", kept.begin()->first, kept.begin()->second.reason);
+  };
+  EXPECT_EQ(vain(false, true), "0: scales");
+  EXPECT_EQ(vain(true, false), "") << "the rest moves data on the CPU";
+  EXPECT_EQ(vain(false, false), "") << "nothing is there";
+  EXPECT_EQ(vain(true, true), "");
+  EXPECT_EQ(vain(false, true, false), "") << "it is simpler on the CPU, too";
 }
 
 TEST(Kept, IsSlowerBeyondTwoPercent) {
