@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdio>
 
@@ -160,7 +161,24 @@ TEST(JpegScan, RestartsCountToEightAndBeginAgain) {
   EXPECT_EQ(jpeg_state(row_of_restarts(18, 9)), JpegState::damaged);
 }
 
-// Damages each byte of headers too; sanitizers detect reads beyond the end.
+// Every fifth bit of them turned: how many are whole then, lack their end, are damaged. Decoders of codes, tables and
+// scans all have their part in it.
+TEST(JpegScan, JudgesEachTurnedBitAsBefore) {
+  using Counts = std::array<size_t, 3>;
+  const std::pair<std::string_view, Counts> rows[] = {{kBaseline, {434, 3, 322}}, {kProgressive, {484, 3, 659}}};
+  for (const auto& [hex, expected] : rows) {
+    Bytes file = file_of(hex);
+    Counts counts{};
+    for (size_t bit = 0; bit < 8 * file.size(); bit += 5) {
+      file[bit / 8] ^= static_cast<uint8_t>(1U << bit % 8);
+      ++counts[static_cast<size_t>(jpeg_state(file))];
+      file[bit / 8] ^= static_cast<uint8_t>(1U << bit % 8);
+    }
+    EXPECT_EQ(counts, expected);
+  }
+}
+
+// Headers too, and each of their bytes; sanitizers see reads beyond the end.
 TEST(JpegScan, NoticesDamagedHeaders) {
   for (const std::string_view hex : kPictures) {
     const Bytes file = file_of(hex);
