@@ -88,6 +88,14 @@ class Device(unittest.TestCase):
         self.assertEqual(said.count("is dropped: vhost-user: message 99"), 20, said)
         self.assertIn("80 more warnings about guests were left out", said)
 
+    def test_cores_are_one_to_sixteen(self):
+        for cores, is_taken in ((0, False), (1, True), (16, True), (17, False)):
+            with self.subTest(cores=cores):  # no such folder: what is taken ends there
+                done = subprocess.run([DEVICE, "--chip", "rk3588", "--folder", "no/such/folder", "--cores", str(cores)],
+                                      capture_output=True, text=True, timeout=60)
+                self.assertNotEqual(done.returncode, 0)
+                self.assertIn("no/such/folder" if is_taken else "not in range 1 to 16", done.stderr)
+
 
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1])
