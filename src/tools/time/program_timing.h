@@ -93,7 +93,7 @@ void mark_nowhere(const ir::Graph& graph, std::vector<compile::OpRow>& rows);
 // With parameters measured on the device, if there are any.
 nlohmann::json json_of(const ProgramTiming& timing, std::span<const sim::ParameterValue> measured = {});
 nlohmann::json json_of(std::span<const sim::ParameterValue> measured);
-// "with what was measured on npu: submit_us = 40": one line.
+// "with values measured on npu: submit_us = 40": one line.
 std::string print_measured(const std::string& device, std::span<const sim::ParameterValue> values);
 
 }  // namespace skillet::tools
