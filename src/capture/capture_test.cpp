@@ -416,7 +416,7 @@ TEST_F(DamagedFolder, ErrorsNameTheField) {
   expect("/submits/1/buffers/7/size", -1, "buffers[7]: size: not a number");
   expect("/submits/1/buffers/7/file", "../../etc/passwd", "is not the name of a file in this folder");
   expect("/submits/1/buffers/2/content", "soup", "content 'soup' is none of");
-  expect("/submits/1/bos/0/handle", 99, "handle 99 is used by the submission but is no buffer");
+  expect("/submits/1/bos/0/handle", 99, "handle 99 is used by the submission but is not a buffer");
   expect("/submits/1/bos/0/presumed", 4096, "but the submission says 0x1000");
   expect("/submits/1/buffers", 5, "submits[1]: buffers: not a list");
   expect("/submits/0", 3, "submits[0]: kind: missing");

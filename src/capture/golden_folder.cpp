@@ -141,7 +141,7 @@ Result<Submission> FolderSource::parse_submission(const Json& json) const {
     submission.buffers.push_back(std::move(one).value());
   }
   if (!uses.empty())
-    return error(ErrorCode::malformed, "handle {} is used by the submission but is no buffer", uses.begin()->first);
+    return error(ErrorCode::malformed, "handle {} is used by the submission but is not a buffer", uses.begin()->first);
   return submission;
 }
 

@@ -130,7 +130,7 @@ constexpr std::array<std::string_view, 2> kHow = {
     "supported_ops=[tf.lite.OpsSet.TFLITE_BUILTINS_INT8] (docs/models.md)",
     "onnxruntime.quantization.quantize_static (docs/onnx.md)"};
 constexpr std::array<std::string_view, 2> kHowNarrower = {
-    "TensorFlow's TFLiteConverter with supported_ops=[tf.lite.OpsSet.TFLITE_BUILTINS_INT8] in place of the 16x8 mode "
+    "TensorFlow's TFLiteConverter with supported_ops=[tf.lite.OpsSet.TFLITE_BUILTINS_INT8] instead of the 16x8 mode "
     "(docs/models.md)",
     "onnxruntime.quantization.quantize_static with activation_type=QuantType.QUInt8 or QInt8 (docs/onnx.md)"};
 

@@ -133,7 +133,7 @@ Result<compile::CostModel> timing_cost_model(const npu::Chip& chip, int host_thr
   SK_TRY_ASSIGN(const auto timer, sim::create_timer(chip.name, sim::Jobs::open, measured));
   SK_TRY_ASSIGN(compile::ProgramCosts program_costs, timing_costs(chip, measured));
   const auto cpu = known_cpu(*timer, host_threads);
-  if (!cpu) return error(ErrorCode::unsupported, "the CPU beside chip '{}' is not timed", chip.name);
+  if (!cpu) return error(ErrorCode::unsupported, "the CPU of chip '{}' has no timing model", chip.name);
   compile::CostModel out{.program_costs = std::move(program_costs), .cpu = *cpu, .margin = timer->error()};
   out.cpu_cores = cores_of(*timer, host_threads);
   out.submit_us = timer->parameter("submit_us") + timer->caches_us();

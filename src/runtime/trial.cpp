@@ -287,7 +287,7 @@ bool is_of_device(const Error& error) { return error.code == ErrorCode::fault ||
 
 std::string why_not_asked(const Target& target, const Trust& trust, const npu::Assumption& assumption) {
   const auto graph = ir::parse(assumption.probe);
-  if (!graph.ok()) return "it has no probe of its own";
+  if (!graph.ok()) return "it has no separate probe";
   SessionOptions how = trial_options(*target.driver, trust, {}, false);
   how.partition = compile::PartitionBy::all;
   const auto planned = plan_for(target, *graph, how);

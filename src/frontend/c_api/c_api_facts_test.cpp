@@ -317,8 +317,8 @@ TEST(CApiImport, BadCallsAreErrors) {
   };
   const Row rows[] = {
       {npu.device, dmabuf, SKILLET_INVALID_ARGUMENT, "is already a shared buffer of this device"},
-      {npu.device, -1, SKILLET_IO, "descriptor -1 is no shared buffer: Bad file descriptor"},
-      {npu.device, null.fd, SKILLET_IO, "is no shared buffer"},
+      {npu.device, -1, SKILLET_IO, "descriptor -1 is not a shared buffer: Bad file descriptor"},
+      {npu.device, null.fd, SKILLET_IO, "is not a shared buffer"},
       {npu.device, file.fd, SKILLET_DEVICE, "holds nothing, or no whole pages"},
       {rocket.device, dmabuf, SKILLET_UNSUPPORTED, "shares no buffers"},
       {cpu.device, dmabuf, SKILLET_UNSUPPORTED, "device 'cpu' shares no buffers"},

@@ -293,7 +293,7 @@ void install_properties(GObjectClass* object) {
       g_param_spec_double("threshold", "threshold", "Lowest score; -1: 0.4 for boxes, 0.3 for key points", -1, 1, -1,
                           kAnyTime));
   g_object_class_install_property(
-      object, kDraw, g_param_spec_boolean("draw", "draw", "Draw what was found on the frames", FALSE, kAnyTime));
+      object, kDraw, g_param_spec_boolean("draw", "draw", "Draw the results on the frames", FALSE, kAnyTime));
   g_object_class_install_property(
       object, kTensors,
       g_param_spec_boolean("tensors", "tensors", "Messages also contain the outputs' bytes: an array of buffers", FALSE,

@@ -269,7 +269,7 @@ TEST(Network, SaysHowFramesReachTheDevice) {
     FrameMemory plain = frame;
     plain.dmabuf = -1;
     ASSERT_TRUE((*network)->run(plain).ok());
-    EXPECT_EQ((*network)->news_of_copies(), "frames are copied once: their memory is no dma-buf");
+    EXPECT_EQ((*network)->news_of_copies(), "frames are copied once: their memory is not a dma-buf");
     plain.is_packed = false;
     EXPECT_FALSE((*network)->takes(plain));
   }

@@ -96,7 +96,7 @@ Result<void> Network::run(const FrameMemory& frame) {
     how_ = fmt::format("frames are copied once: their dma-buf is not shared with the device{}{}",
                        not_shared_.empty() ? "" : ": ", not_shared_);
   else
-    how_ = "frames are copied once: their memory is no dma-buf";
+    how_ = "frames are copied once: their memory is not a dma-buf";
   return {};
 }
 

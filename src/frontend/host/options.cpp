@@ -67,7 +67,7 @@ constexpr std::array kRows = {
         "log level of this delegate: error, warning, info (which operation runs where, and why), debug (warning)"},
     Row{"require_npu", parse_require_npu, "1: loading fails if no NPU, or not the named device, is present (0)",
         "taking 1"},
-    Row{"strict", parse_strict, "1: whatever would run on the CPU is an error instead (0)"},
+    Row{"strict", parse_strict, "1: an operation that would run on the CPU is an error (0)"},
     Row{"max_delegated_partitions", parse_max_partitions, "largest number of partitions; 0: no limit (0)"},
     Row{"min_nodes_per_partition", parse_min_nodes, "leave partitions of fewer operations to the host (1)"},
     Row{"profile", parse_profile,

@@ -27,7 +27,7 @@ int GemFile::prime_fd_to_handle(drm::PrimeHandle& args) {
   const Lock lock(kernel_.state());
   std::shared_ptr<Buffer> found;
   if (const int failure = kernel_.exported_buffer(args.fd, found); failure != 0)
-    return kernel_.refuse(-failure, "prime_fd_to_handle: descriptor {} is no buffer of this device", args.fd);
+    return kernel_.refuse(-failure, "prime_fd_to_handle: descriptor {} is not a buffer of this device", args.fd);
   return import_buffer(args, found);
 }
 

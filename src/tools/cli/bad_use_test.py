@@ -67,7 +67,7 @@ USES = [
     ("$sk run $m --labels no_such_file", CANNOT_BEGIN, "no_such_file: No such file or directory"),
     ("$sk run $m --image no_such_file", CANNOT_BEGIN, "no_such_file"),
     ("printf '\\377\\376a\\0' > $T/wide; $sk run $m --labels $T/wide", CANNOT_BEGIN, "wide: is not UTF-8 text"),
-    ("printf 'a\\nthr\\xe9e\\n' > $T/latin1; $sk run $m --labels $T/latin1", CANNOT_BEGIN, "latin1: line 2 is no UTF-8 text"),
+    ("printf 'a\\nthr\\xe9e\\n' > $T/latin1; $sk run $m --labels $T/latin1", CANNOT_BEGIN, "latin1: line 2 is not UTF-8 text"),
     ("$sk run tests/models/concat2_i8.tflite --device cpu --record $T/none.skcap", CANNOT_BEGIN, "the CPU submits no jobs"),
     ("printf '0 a\\n0 b\\n' > $T/twice; $sk run $m --labels $T/twice", CANNOT_BEGIN, "twice: line 2: class 0 is 'a' and 'b'"),
     ("$sk run tests/models/no_inputs.tflite > /dev/null", FINE, None),

@@ -239,7 +239,7 @@ void add_decode(CommandLine& app, Outcome& outcome) {
                          .check(whole_number(0, INT32_MAX));
   verb.option("--last", options->last, kLastHelp).check(whole_number(1, INT32_MAX)).excludes(one);
   const Option all = verb.flag("--all", options->all, "every field, zeros too, with its words, bits and evidence");
-  verb.flag("--as-source", options->source, "C++ initialisers of descriptors and registers, in place of fields")
+  verb.flag("--as-source", options->source, "C++ initialisers of descriptors and registers, instead of fields")
       .excludes(all);
   verb.flag("--buffers", options->buffers, "a list of the buffers: address, size, hash, contents");
   verb.option("--extract", options->extract, "write the contents of buffers to this folder").check(not_empty());

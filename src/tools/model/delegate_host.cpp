@@ -176,7 +176,7 @@ Result<void> DelegateHost::greet(const DelegateHostOptions& options, const ir::G
   if (said.is_object() && said.contains("error") && said["error"].is_string())
     return error(ErrorCode::invalid_argument, "{}: {}", options.library, said["error"].get<std::string>());
   if (!said.is_object() || !said.contains("host") || !said["host"].is_string())
-    return error(ErrorCode::io, "{}: {} is no Python 3", options.library, options.python);
+    return error(ErrorCode::io, "{}: {} is not Python 3", options.library, options.python);
   name_ = fmt::format("{} in {}", library_, said["host"].get<std::string>());
   if (said["ops"].is_number_unsigned() && said["claimed"].is_array()) {
     ops_ = said["ops"].get<size_t>();

@@ -427,7 +427,7 @@ void add_results(const Verb& verb, Options& options) {
               "with --compare or --expect: fail when an output, or a layer, differs by more\n"
               "(in units of its type; without: --expect allows 0)")
       .check(number_of_0_or_more());
-  verb.flag("--show", options.show, "draw the pictures, with what was found, on the terminal");
+  verb.flag("--show", options.show, "draw the pictures, with the results, on the terminal");
   verb.option("--draw", options.draw, "write them to this PNG file, or folder").check(not_empty());
   verb.option("--task", options.task, "kind of the outputs. Default: by their shapes").check(one_of(kTaskNames));
   verb.option("--threshold", options.threshold, "lowest score of boxes (0.4) and key points (0.3) to show")

@@ -132,8 +132,8 @@ Result<std::vector<std::string>> read_labels(const std::string& path) {
     for (size_t line = 1, at = 0; at < text.size(); ++line) {
       const size_t end = std::min(text.find('\n', at), text.size());
       if (!is_utf8(text.substr(at, end - at)))
-        return error(ErrorCode::malformed, "{}: line {} is no UTF-8 text (iconv -f LATIN1 -t UTF-8 turns an old file)",
-                     path, line);
+        return error(ErrorCode::malformed,
+                     "{}: line {} is not UTF-8 text (iconv -f LATIN1 -t UTF-8 converts an old file)", path, line);
       at = end + 1;
     }
   }

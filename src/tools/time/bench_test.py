@@ -407,7 +407,7 @@ class Eval(unittest.TestCase):
                 ([*self.DATA, "--against", ""], CANNOT_BEGIN, "--against: must not be empty"),
                 ([*self.DATA, "--against", "lib.so", "--python", "/nowhere/python"], CANNOT_BEGIN, "/nowhere/python: No such file"),
                 ([*self.DATA, "--against", "lib.so", "--python", "/bin/false"], CANNOT_BEGIN, "lib.so: its host ended with exit code 1"),
-                ([*self.DATA, "--against", "lib.so", "--python", "/bin/echo"], CANNOT_BEGIN, "lib.so: /bin/echo is no Python 3"),
+                ([*self.DATA, "--against", "lib.so", "--python", "/bin/echo"], CANNOT_BEGIN, "lib.so: /bin/echo is not Python 3"),
                 ([*self.DATA, "--against", "lib.so", "--delegate-option", "x"], CANNOT_BEGIN, "must be KEY=VALUE, not 'x'")]
         for args, code, words in rows:
             got, _, err = skillet("eval", MODEL, *args, "--device", "cpu")

@@ -169,7 +169,7 @@ int EthosuFile::read_region(const abi::SubmitJob& args, size_t region, Launch& l
 int EthosuFile::read_job(const abi::SubmitJob& args, Launch& launch) {
   const auto stream = streams_.find(args.cmd_bo);
   if (stream == streams_.end())
-    return kernel_.refuse(find(args.cmd_bo) == nullptr ? ENOENT : EINVAL, "submit: handle {} is no command stream",
+    return kernel_.refuse(find(args.cmd_bo) == nullptr ? ENOENT : EINVAL, "submit: handle {} is not a command stream",
                           args.cmd_bo);
   launch.stream = stream->second;
   launch.sram_bytes = args.sram_size;

@@ -69,7 +69,8 @@ Result<void> RecordedFile::record(int fd, unsigned long request, uint64_t argume
 // stream.
 Result<capture::Submission> RecordedFile::snapshot(int fd, const SubmitJob& job) {
   const auto stream = streams_.find(job.cmd_bo);
-  if (stream == streams_.end()) return error(ErrorCode::invalid_argument, "handle {} is no command stream", job.cmd_bo);
+  if (stream == streams_.end())
+    return error(ErrorCode::invalid_argument, "handle {} is not a command stream", job.cmd_bo);
   capture::Submission submission;
   submission.jobs = capture::one_list(stream->second);
   if (job.sram_size != 0) submission.parameters.push_back({kSramParameter, job.sram_size});

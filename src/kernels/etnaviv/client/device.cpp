@@ -349,7 +349,7 @@ Result<Handle> EtnavivDevice::import_dmabuf(int fd) {
   reclaim();
   const off_t size = ::lseek(fd, 0, SEEK_END);
   if (size <= 0)
-    return error(ErrorCode::io, "{}: descriptor {} is no shared buffer: {}", core_.info.node, fd,
+    return error(ErrorCode::io, "{}: descriptor {} is not a shared buffer: {}", core_.info.node, fd,
                  size == 0 ? "it has no bytes" : std::strerror(errno));
   drm::PrimeHandle request{.handle = 0, .flags = 0, .fd = fd};
   SK_TRY(file_.call(drm::kPrimeFdToHandle, &request, fmt::format("importing dma-buf {} ({} bytes)", fd, size)));

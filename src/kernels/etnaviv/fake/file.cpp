@@ -131,7 +131,8 @@ int EtnavivFile::prime_fd_to_handle(drm::PrimeHandle& args) {
         args.fd);
   if (failure == -EINVAL)
     return kernel_.refuse(EINVAL, "prime_fd_to_handle: descriptor {} holds nothing, or no whole pages", args.fd);
-  if (failure != 0) return kernel_.refuse(-failure, "prime_fd_to_handle: descriptor {} is no exported buffer", args.fd);
+  if (failure != 0)
+    return kernel_.refuse(-failure, "prime_fd_to_handle: descriptor {} is not an exported buffer", args.fd);
   return import_buffer(args, found);
 }
 

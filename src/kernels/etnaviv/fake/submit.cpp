@@ -180,7 +180,7 @@ int EtnavivFile::start(abi::GemSubmit& args, Request& request, const Fault& faul
   if (const int failure = relocate(request); failure != 0) return failure;
   if (const int failure = check_counters(request); failure != 0) return failure;
   if ((args.flags & abi::kSubmitFenceFdIn) != 0 && sync_state(args.fence_fd) == SyncState::not_a_fence)
-    return kernel_.refuse(EINVAL, "submit: descriptor {} is no fence", args.fence_fd);
+    return kernel_.refuse(EINVAL, "submit: descriptor {} is not a fence", args.fence_fd);
   const bool hangs = fault.kind == FaultKind::hang || never_starts(args, request);
   const bool gives_fence = (args.flags & abi::kSubmitFenceFdOut) != 0;
   const int fence_fd = gives_fence ? create_sync_file() : -1;

@@ -38,7 +38,7 @@ class Decoder {
     const bits::Descriptor* const row = hw::find_command(code, generation_);
     const size_t count = std::min<size_t>(hw::words_of_code(code), list.size() - at);
     if (row == nullptr || (list[at] & hw::kReservedMask) != 0 || count < hw::words_of_code(code)) {
-      fields_.refuse(fmt::format("word {}: 0x{:08x} is no command", at, list[at]));
+      fields_.refuse(fmt::format("word {}: 0x{:08x} is not a command", at, list[at]));
       for (size_t i = at; i < at + count; ++i) add_unknown(fmt::format("word {}", i), list[i]);
       return count;
     }

@@ -307,10 +307,10 @@ class Lowerer {
     const bool is_average = op_.kind == OpKind::average_pool_2d, divides = is_average && window.is_padded();
     if (window.kernel_h > kPoolHeightMax || window.kernel_h * uint64_t{window.kernel_w} > kPoolMax ||
         (divides && std::max(window.kernel_h, window.kernel_w) > kPaddedPoolMax))
-      return Support::no(Remedy::split,
-                         "a window of {}x{}; the chip takes {} rows and {} taps, {}x{} where it averages "
-                         "beside padding",
-                         window.kernel_h, window.kernel_w, kPoolHeightMax, kPoolMax, kPaddedPoolMax, kPaddedPoolMax);
+      return Support::no(
+          Remedy::split,
+          "a window of {}x{}; the chip takes {} rows and {} taps, {}x{} where it averages next to padding",
+          window.kernel_h, window.kernel_w, kPoolHeightMax, kPoolMax, kPaddedPoolMax, kPaddedPoolMax);
     operation_.unit = is_average ? Unit::average_pool : Unit::max_pool;
     if (!is_average) return made();
     if (is_wide() && uint64_t{window.kernel_h} * window.kernel_w > kWideAverageMax)
