@@ -27,7 +27,7 @@ struct Raw {
 
 // Protozero only asserts that a field is of the type that it is read as.
 struct OtherType : protozero::exception {
-  const char* what() const noexcept override { return "a field has the wrong type"; }
+  const char* what() const noexcept override { return "a field has another type"; }
 };
 void expect(const pbf_reader& at, protozero::pbf_wire_type type) {
   if (at.wire_type() != type) throw OtherType();
@@ -54,7 +54,7 @@ class Reader {
   Result<Trace> run(std::span<const uint8_t> file) {
     pbf_reader packets(reinterpret_cast<const char*>(file.data()), file.size());
     while (const std::optional<pbf_reader> packet = next_packet(packets)) read_packet(*packet);
-    if (raw_.empty()) return error(ErrorCode::malformed, "it is not a trace, or has no track events");
+    if (raw_.empty()) return error(ErrorCode::malformed, "it is no trace, or one without track events");
     std::ranges::stable_sort(raw_, {}, &Raw::at_ns);
     out_.begin_ns = raw_.front().at_ns;
     out_.end_ns = raw_.back().at_ns;
@@ -205,7 +205,7 @@ Result<Trace> read_trace(std::span<const uint8_t> file) {
   try {
     return Reader().run(file);
   } catch (const protozero::exception& thrown) {
-    return error(ErrorCode::malformed, "it is not a trace: {}", thrown.what());
+    return error(ErrorCode::malformed, "it is no trace: {}", thrown.what());
   }
 }
 

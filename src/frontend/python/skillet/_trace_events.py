@@ -87,7 +87,7 @@ def fields(data: bytes) -> Iterator[tuple[int, Any]]:
 
 def typed(value: Any, kind: type) -> Any:
     if type(value) is not kind:
-        raise Malformed("a field has the wrong type")
+        raise Malformed("a field has another type")
     return value
 
 
@@ -132,7 +132,7 @@ class Packets:
                     self.is_cut = True
                     return
                 if key != 1 << 3 | 2:
-                    raise Malformed("it is not a trace, or has no track events")
+                    raise Malformed("it is no trace, or one without track events")
                 size, at = varint(self._data, at)
             except EOFError:
                 self.is_cut = True
@@ -184,7 +184,7 @@ class Reader:
                 packets.is_cut = True
         self.is_cut = packets.is_cut
         if self.begin < 0 and not self.tracks and not self._names:
-            raise Malformed("it is not a trace, or has no track events")
+            raise Malformed("it is no trace, or one without track events")
         for track in self.tracks.values():
             while track.open_slices:
                 self._close(track.open_slices, self.end, is_open=True)
