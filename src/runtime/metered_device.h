@@ -23,9 +23,6 @@ class MeteredDevice final : public kernels::ForwardingDevice {
   Result<kernels::Handle> alloc_commands(uint64_t size_bytes) override {
     return held(ForwardingDevice::alloc_commands(size_bytes), size_bytes);
   }
-  Result<kernels::Handle> alloc_shared(uint64_t size_bytes) override {
-    return held(ForwardingDevice::alloc_shared(size_bytes), size_bytes);
-  }
   Result<void> free(kernels::Handle handle) override {
     auto freed = ForwardingDevice::free(handle);
     if (const auto known = bytes_.find(handle); freed.ok() && known != bytes_.end()) {

@@ -83,7 +83,7 @@ Result<SharedBuffer> SharedBuffers::take(const uint8_t* start) {
 }
 
 Result<SharedBuffer> SharedBuffers::alloc(kernels::Device& device, uint64_t size_bytes) {
-  SK_TRY_ASSIGN(const kernels::Handle handle, device.alloc_shared(size_bytes));
+  SK_TRY_ASSIGN(const kernels::Handle handle, device.alloc(size_bytes));
   SK_TRY_ASSIGN(SharedBuffer buffer, described_or_freed(device, handle, describe(device, handle)));
   add(buffer);
   return buffer;

@@ -28,7 +28,7 @@ class MemoryDevice : public kernels::ForwardingDevice {
   std::span<uint8_t> next_view;    // of the next import
   int not_mine = 0;                // frees of handles that were not live
 
-  Result<kernels::Handle> alloc_shared(uint64_t size_bytes) override {
+  Result<kernels::Handle> alloc(uint64_t size_bytes) override {
     SK_TRY(call());
     return make(size_bytes);
   }

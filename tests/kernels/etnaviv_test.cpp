@@ -293,7 +293,7 @@ TEST(Etnaviv, FailedAllocationGivesTheAddressBack) {
 TEST(Etnaviv, SharesBuffers) {
   KernelNode node("submit:1:hang");
   const auto device = open(node);
-  const kernels::Handle own = device->alloc_shared(4096).value();
+  const kernels::Handle own = device->alloc(4096).value();
   const int fd = device->export_dmabuf(own).value();
   EXPECT_EQ(device->import_dmabuf(fd).value(), own);
   ASSERT_TRUE(device->free(own).ok());

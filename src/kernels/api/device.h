@@ -73,9 +73,7 @@ class Device {
   // threads of the parent may have been changing it.
   virtual void leave_to_parent() {}
 
-  // Like alloc(), for a buffer that can be exported.
-  virtual Result<Handle> alloc_shared(uint64_t size_bytes) { return alloc(size_bytes); }
-  // A file descriptor of the buffer's memory, which the caller closes. An emulated kernel driver returns a memfd.
+  // A file descriptor of the buffer's memory, which the caller closes. An emulated kernel driver gives a memfd.
   virtual Result<int> export_dmabuf(Handle handle);
   // Imports memory of another device or process as a buffer; `fd` remains the caller's. Call free() once for each
   // import.

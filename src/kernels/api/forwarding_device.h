@@ -28,7 +28,6 @@ class ForwardingDevice : public Device {
   Result<void> wait(Fence fence, std::chrono::nanoseconds timeout) override { return inner_->wait(fence, timeout); }
   bool loses_jobs() const override { return inner_->loses_jobs(); }
   void leave_to_parent() override { inner_->leave_to_parent(); }
-  Result<Handle> alloc_shared(uint64_t size_bytes) override { return inner_->alloc_shared(size_bytes); }
   Result<int> export_dmabuf(Handle handle) override { return inner_->export_dmabuf(handle); }
   Result<Handle> import_dmabuf(int fd) override { return inner_->import_dmabuf(fd); }
 
