@@ -98,6 +98,27 @@ TEST(JpegScan, RefusesWhatIsCutAnywhere) {
   }
 }
 
+// Two blocks of 8x8 pixels, of which every code is long: of 12 bits the difference 0, of 16 the end of the block.
+Bytes of_long_codes() {
+  Bytes file = {0xFF, 0xD8, 0xFF, 0xC0, 0, 11, 8, 0, 8, 0, 16, 1, 1, 0x11, 0};
+  const auto add = [&](std::initializer_list<uint8_t> bytes) { file.insert(file.end(), bytes); };
+  add({0xFF, 0xC4, 0, 31, 0x00, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0});
+  add({1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 0});
+  add({0xFF, 0xC4, 0, 35, 0x10, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1});
+  add({1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0});
+  add({0xFF, 0xDA, 0, 8, 1, 1, 0, 0, 63, 0});
+  add({0xFF, 0, 0xEF, 0xFF, 0, 0xEF, 0xFE, 0xFF, 0, 0xFE, 0xFF, 0xD9});
+  return file;
+}
+
+TEST(JpegScan, ReadsLongCodes) {
+  const Bytes file = of_long_codes();
+  EXPECT_EQ(jpeg_state(file), JpegState::whole);
+  Bytes cut = file;
+  cut.erase(cut.end() - 3);  // the last bits of the second block's end
+  EXPECT_EQ(jpeg_state(cut), JpegState::damaged);
+}
+
 TEST(JpegScan, RefusesZerosInPlaceOfTheRest) {
   for (const std::string_view hex : kPictures) {
     Bytes file = file_of(hex);
