@@ -20,8 +20,7 @@ using npu::Support;
 // What the CPU computes as the model has it is found in rounds: without it others may be faster there, too.
 constexpr int kMaxKeptRounds = 4;
 
-// Each search for an op at fault costs several compilations. After this many, a part that fails goes to the CPU as a
-// whole.
+// Each search for an op at fault costs several compilations. After this many, a failing part goes to the CPU whole.
 constexpr int kMaxSearches = 64;
 
 // Times are sums of whole nanoseconds in different orders.
