@@ -410,12 +410,12 @@ TEST_F(DamagedFolder, ErrorsNameTheField) {
     EXPECT_NE(error.find(message), std::string::npos) << pointer << ": " << error;
     EXPECT_TRUE(error.empty() || error.starts_with(folder_)) << error;
   };
-  expect("/submits/0/kind", "ethosu", "submits[0]: kind 'ethosu' is none of");
+  expect("/submits/0/kind", "ethosu", "submits[0]: kind 'ethosu' is not ");
   expect("/submits/1/stream_size", 188, "stream_1.bin: 192 bytes, expected stream_size 188");
   expect("/submits/1/buffers/7/size", 12, "buffers[7]: handle 8: bo_8_0.bin: 3073 bytes, the buffer has 12");
   expect("/submits/1/buffers/7/size", -1, "buffers[7]: size: not a number");
   expect("/submits/1/buffers/7/file", "../../etc/passwd", "is not the name of a file in this folder");
-  expect("/submits/1/buffers/2/content", "soup", "content 'soup' is none of");
+  expect("/submits/1/buffers/2/content", "soup", "content 'soup' is not one of");
   expect("/submits/1/bos/0/handle", 99, "handle 99 is used by the submission but is not a buffer");
   expect("/submits/1/bos/0/presumed", 4096, "but the submission says 0x1000");
   expect("/submits/1/buffers", 5, "submits[1]: buffers: not a list");

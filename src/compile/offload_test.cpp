@@ -256,7 +256,7 @@ TEST(Compile, DividesByPredictedTime) {
   EXPECT_EQ(
       compiled(two, options),
       "N[c] C[d] N[e] C[f]\nnone: RELU is not add or mul\ntake_all: 1 of the 2 ops of its partition is predicted to "
-      "be faster on the CPU: 0.048 ms on 1 core there, 0.090 ms on the NPU with copies");
+      "be faster on the CPU: 0.048 ms on 1 core, 0.090 ms on the NPU with copies");
   const CostModel far = cost_model_of({{"c", 1}, {"e", 1}, {"f", 1}}, 1, 9, 10);
   options.cost_model = &far;
   EXPECT_EQ(compiled(two, options).substr(0, 7), "C[cdef]");

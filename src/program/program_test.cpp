@@ -131,9 +131,9 @@ TEST(Program, VerifyNamesWrongRelocations) {
     expect_wrong("weights:op0: relocation at byte " + message,
                  [&](Program& p) { damage(p.buffers[0].relocations[0]); });
   };
-  in_buffer("61: leaves the 64 bytes there", [](Relocation& r) { r.at_byte = 61; });
-  in_buffer("64: leaves the 64 bytes there", [](Relocation& r) { r.at_byte = 64; });
-  in_buffer("18446744073709551615: leaves the 64 bytes there", [](Relocation& r) { r.at_byte = UINT64_MAX; });
+  in_buffer("61: is outside the 64 bytes there", [](Relocation& r) { r.at_byte = 61; });
+  in_buffer("64: is outside the 64 bytes there", [](Relocation& r) { r.at_byte = 64; });
+  in_buffer("18446744073709551615: is outside the 64 bytes there", [](Relocation& r) { r.at_byte = UINT64_MAX; });
   in_buffer("9: its bits are not in 1 to 8 bytes", [](Relocation& r) { r.lsb = 39; });
   in_buffer("9: its bits are not in 1 to 8 bytes", [](Relocation& r) { r.width_bits = 0; });
   in_buffer("9: shift 64", [](Relocation& r) { r.shift = 64; });
@@ -168,7 +168,7 @@ TEST(Program, VerifyNamesWrongBindingsAndDebugMaps) {
     p.inputs[0].shape = {.channels = 4};
     p.inputs[0].layout = nhwc_layout({.channels = 4});
   });
-  expect_wrong("output tensor 1: 16 bytes at 17 leave buffer 'tensor:1' of 32 bytes",
+  expect_wrong("output tensor 1: 16 bytes at 17 are outside buffer 'tensor:1' of 32 bytes",
                [](Program& p) { p.outputs[0].offset_bytes = 17; });
   expect_wrong(
       "input tensor 0: layout (block 4, strides elem 1 px 4 row 20 block 4 image 100, 100 bytes, xor 0x80): a tensor "

@@ -18,7 +18,7 @@ MODELS = Path(__file__).resolve().parents[1] / "models/onnx"
 NETWORKS = {"mobilenet": (0.0177895, 3, 15), "yolo": (0.0446926, 4, 15), "lenet": (0.00390625, 1, 5), "transformer": (0.0319475, 3, 0),
             "text_reader": (0.00392157, 1, 5)}
 # Arguments, and a part of the error.
-REFUSED = [(["run", "lstm.onnx", "--device", "cpu"], "node 'reader' LSTM: there is no operation LSTM here"),
+REFUSED = [(["run", "lstm.onnx", "--device", "cpu"], "node 'reader' LSTM: operation LSTM is not supported"),
            (["run", "lstm.onnx", "--device", "cpu"], "no CPU kernel for LSTM"),
            (["run", "shapes.onnx", "--device", "cpu"], "input 'x' has free sizes, 1x3x?x?; give them: --input-shape x="),
            (["run", "shapes.onnx", "--input-shape", "1x3x5"], "'x' is ?x3x?x?, of 4 sizes"),

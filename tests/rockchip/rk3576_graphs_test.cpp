@@ -272,7 +272,7 @@ TEST(Rk3576Graphs, LimitsOfSizesAreTakenOrNamed) {
        conv("1x21x13x48", "1x3x3x48", "1x5x7x48", "0.01", "0", "stride_h=5 stride_w=2", kDepthwise),
        "different strides"},
       {"a row of 70000 pixels", conv("1x1x70000x16", "16x1x1x16", "1x1x70000x16"), "the NPU counts to 2047"},
-      {"two images", conv("2x5x5x16", "16x3x3x16", "2x5x5x16"), "axis 0 is none"},
+      {"two images", conv("2x5x5x16", "16x3x3x16", "2x5x5x16"), "axis 0 is not an image axis"},
       {"a maximum in steps of 17",
        tensor(0, "1x40x40x16", 0.05F, 3, "int8") + tensor(1, "1x3x3x16", 0.05F, 3, "int8") +
            "inputs 0\noutputs 1\nop 0 MAX_POOL_2D in=[0] out=[1] padding=same filter_h=3 filter_w=3 stride_h=17 "

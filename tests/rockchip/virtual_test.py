@@ -142,7 +142,7 @@ class Node(unittest.TestCase):
                     done = call(SKILLET, "virtual", "--chip", chip, "--fail", fail, "--", SKILLET, "replay", jobs, "--device", "npu", *more)
                     self.assertEqual((done[0] != 0, "wrote nothing at" in done[2]), (True, True), done)
                 done = call(SKILLET, "replay", jobs, "--device", f"sim:{chip}", "--beside", f"{folder}/{other}.skp")
-                self.assertEqual((done[0], f"recorded for chip '{other}', not '{chip}'" in done[2]), (2, True), done)
+                self.assertEqual((done[0], f"was recorded on chip '{other}', not '{chip}'" in done[2]), (2, True), done)
 
     def test_programs_beside_use_no_turn_of_others(self):
         """Pools are right beside pools of the other core.

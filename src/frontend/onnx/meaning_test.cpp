@@ -89,8 +89,8 @@ TEST(Meaning, ScalesOfAResizeAreThoseOfItsAxes) {
               {{2.15F, 2.15F}, {2, 3}, "give a whole number"},
               {{2, 2}, {-2, -1}, ""},
               {{2.15F, 2}, {-2, -1}, "give a whole number"},
-              {{2, 2, 2}, {2, 3}, "scales"},
-              {{2, 2}, {2, 9}, "scales"}};
+              {{2, 2, 2}, {2, 3}, "one scale per axis"},
+              {{2, 2}, {2, 9}, "one scale per axis"}};
   for (const bool is_old : {false, true}) {
     for (const auto& row : rows) {
       if (is_old && !row.axes.empty()) continue;

@@ -55,7 +55,7 @@ std::vector<Row> rows() {
       {"huge", with("Add", {"x", "c"}, {tensor("c", kFloat, {1 << 20, 1 << 20}, "")}), "'c': its dimension"},
       {"negative", with("Add", {"x", "c"}, {tensor("c", kFloat, {-4}, "")}), "'c': its dimension -4 is not a size"},
       {"many_dims", with("Add", {"x", "c"}, {tensor("c", kFloat, Dims(40, 1), kOne)}), "'c': it has 40 dimensions"},
-      {"odd_type", with("Add", {"x", "c"}, {tensor("c", 99, {1}, "a")}), "'c': its type 99 is not read"},
+      {"odd_type", with("Add", {"x", "c"}, {tensor("c", 99, {1}, "a")}), "'c': its type 99 is not supported"},
       {"twice", with("Add", {"x", "c"}, {int64s("c", {1}), int64s("c", {1})}), "there are two constants 'c'"},
       {"cycle",
        {.nodes = {node("Add", {"x", "b"}, {"a"}), node("Add", {"x", "a"}, {"b"})}},
@@ -336,7 +336,7 @@ TEST(Left, NodesAndTheirReadersWhereNoShapeIsKnown) {
   with_odd.nodes.insert(with_odd.nodes.begin() + 5, node("Odd", {"e"}, {"f"}, {}, "org.example"));
   std::vector<std::string> ops;
   EXPECT_EQ(left_of(with_odd, ops),
-            (std::vector<std::string>{"node 'n' If: there is no operation If here",
+            (std::vector<std::string>{"node 'n' If: operation If is not supported",
                                       "node 'n' Relu: 'b' has a shape that is not known before the run",
                                       "node 'n' Odd: it is of the domain org.example",
                                       "node 'n' Odd: it is of the domain org.example",

@@ -60,7 +60,7 @@ TEST(DetectionOptions, AreAHundredOfAClassWhereTheMapIsSilent) {
 
 TEST(DetectionOptions, ThatAreNoneAreRefused) {
   const std::pair<std::vector<uint8_t>, const char*> rows[] = {
-      {written([](flexbuffers::Builder& out) { out.Int(3); }), "its options are no map"},
+      {written([](flexbuffers::Builder& out) { out.Int(3); }), "its options are not a map"},
       {{1, 2, 3}, "its options are damaged"}};
   for (const auto& [bytes, reason] : rows) {
     const auto attrs = read(bytes);

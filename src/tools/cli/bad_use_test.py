@@ -148,7 +148,7 @@ USES = [
     # Options that would have no effect.
     ("$sk plan $c --partition all", CANNOT_BEGIN, "--partition: only for a model"),
     ("$sk plan $c --input-shape 1x2x2x1", CANNOT_BEGIN, "--input-shape: only for a model"),
-    ("$sk plan $c --chip a311d --chip s905d3", CANNOT_BEGIN, "of one chip"),
+    ("$sk plan $c --chip a311d --chip s905d3", CANNOT_BEGIN, "for one chip"),
     ("$sk plan $c --set foo=1", CANNOT_BEGIN, "foo"),
     ("$sk eval $m --data models/digits --device cpu --bound 2", CANNOT_BEGIN, "--bisect"),
     # Invalid numbers.
@@ -270,8 +270,8 @@ USES = [
     # An operation left to the CPU is printed with its number in the model, once.
     ("$sk plan $m --chip rk3588 --tuning recorded 2>&1 > /dev/null | grep -E 'op [0-9]+ .* op [0-9]+ ' >&2; false", FAILED, None),
     ("$sk plan $m --chip rk3588 --tuning recorded 2>&1 > /dev/null | grep -q \"op 12 RESHAPE -> .* runs on the CPU: the recorded driver does not take RESHAPE$\"", FINE, None),
-    ("$sk replay $c --device cpu", CANNOT_BEGIN, "device 'cpu' is no NPU"),
-    ("$sk replay $c --device auto", CANNOT_BEGIN, "device 'auto' is no NPU"),
+    ("$sk replay $c --device cpu", CANNOT_BEGIN, "device 'cpu' is not an NPU"),
+    ("$sk replay $c --device auto", CANNOT_BEGIN, "device 'auto' is not an NPU"),
     # Wrong options are errors. Wrong values of the environment are warnings, since they may be meant for other programs.
     ("SKILLET_CACHE_DIR=/dev/null $sk run $m --device sim:a311d > /dev/null 2> $T/said; code=$?; tail -1 $T/said >&2; exit $code", FINE, "Not a directory; cache_dir (SKILLET_CACHE_DIR) names the folder"),
     ("SKILLET_ALLOW_UNPROVEN=1 SKILLET_CACHE_DIR=/dev/null $sk virtual --chip a311d -- $sk run $m --device npu > /dev/null 2> $T/said; code=$?; tail -1 $T/said >&2; exit $code", FINE,

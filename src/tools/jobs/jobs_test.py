@@ -373,7 +373,7 @@ class Jobs(unittest.TestCase):
         self.assertEqual(skillet("replay", RK3588, "--device", "sim:rk3588")[2], "")
 
     def test_captures_of_two_chips_are_no_pair(self):
-        self.refused(CANNOT_BEGIN, "is of a311d and ", "diff", A311D, RK3588)
+        self.refused(CANNOT_BEGIN, "is for a311d and ", "diff", A311D, RK3588)
         self.refused(CANNOT_BEGIN, "(--chip reads both as one of them)", "diff", RK3588, A311D, "--json")
 
     @unittest.skipIf("SANITIZED" in os.environ, "builds with sanitizers have no libraries to preload")
@@ -436,7 +436,7 @@ class Jobs(unittest.TestCase):
     def test_what_cannot_be_replayed(self):
         (self.path / "large").write_bytes(bytes(1 << 20))
         rows = [([A311D, "--device", "sim:rk3588"], CANNOT_BEGIN, "sim:rk3588 is chip 'rk3588'; the jobs were recorded for chip 'a311d'"),
-                ([A311D, "--device", "cpu"], CANNOT_BEGIN, "device 'cpu' is no NPU"),
+                ([A311D, "--device", "cpu"], CANNOT_BEGIN, "device 'cpu' is not an NPU"),
                 ([A311D, "--device", "npu"], CANNOT_BEGIN, "no NPU here"),
                 (["README.md", "--device", "sim:a311d"], CANNOT_BEGIN, "README.md"),
                 ([A311D, "--device", "sim:a311d", "--input", "3"], CANNOT_BEGIN, "--input: must be BUFFER=FILE"),

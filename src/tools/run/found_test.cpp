@@ -354,7 +354,7 @@ TEST(Found, WhatIsAskedForMustFit) {
     ASSERT_FALSE(found.ok()) << kTaskNames[i];
     EXPECT_NE(found.error().message.find(fmt::format("no output has the shape of '{}'", kTaskNames[i])),
               std::string::npos);
-    EXPECT_NE(found.error().message.find("there is 'out0' float32 1x2x3x1"), std::string::npos);
+    EXPECT_NE(found.error().message.find("the outputs are 'out0' float32 1x2x3x1"), std::string::npos);
   }
 }
 

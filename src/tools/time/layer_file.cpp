@@ -69,7 +69,7 @@ class Parser {
   bool has(std::string_view name) const { return std::ranges::find(columns_, name) != columns_.end(); }
   Result<void> need(std::string_view name) const {
     if (std::ranges::count(columns_, name) == 1) return {};
-    return wrong("column {} is {}", name, has(name) ? "there twice" : "missing");
+    return wrong("column {} {}", name, has(name) ? "occurs twice" : "is missing");
   }
 
   std::string_view field(std::string_view name) const {

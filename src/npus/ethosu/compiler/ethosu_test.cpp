@@ -64,7 +64,7 @@ TEST(Ethosu, WhatIsTakenAndWhatIsNot) {
       {"another accelerator (32768 multiply-adds a cycle of product 2)", [](auto& p) { p[2] = 0x2000180F; }},
       {"command version 1, architecture 1.0, which is not supported", [](auto& p) { p[2] ^= 1U << 4; }},
       {"command version 0, architecture 3.0, which is not supported", [](auto& p) { p[3] ^= 2U << 28; }},
-      {"architecture 1.0 and a DMA unit of the vendor, which is not known", [](auto& p) { p[2] ^= 1U << 27; }},
+      {"architecture 1.0 and a DMA unit of the vendor, which is not supported", [](auto& p) { p[2] ^= 1U << 27; }},
       {"it was compiled for ethos-u85-256", [](auto& p) { p[2] = 0x20001808; }},
   };
   for (const Case& c : payloads) {

@@ -194,9 +194,9 @@ constexpr Row kAddRows[] = {
      "scale=0.0235 zero=0;out=[2] activation=relu6", "reaches beyond 6"},
     {kAdd, "scale=1 zero=128;scale=1 zero=127", "scale=1e-20 zero=128;scale=1e+20 zero=127",
      "scale=1e-20 zero=128;scale=1 zero=127", "too far apart"},
-    {kAdd, "scale=1;scale=2", "scale=3.3e+32;scale=3.3e+32", "scale=3.2e+32;scale=3.2e+32", "is no number"},
-    {kAdd, "scale=1;scale=2", "scale=bits:75800000;scale=3.2e+32", "scale=bits:757fffff;scale=3.2e+32", "is no number"},
-    {kAdd, "scale=1;scale=2", "scale=1;scale=3.3e+32", "scale=255;scale=3.2e+32", "is no number"},
+    {kAdd, "scale=1;scale=2", "scale=3.3e+32;scale=3.3e+32", "scale=3.2e+32;scale=3.2e+32", "is not a number"},
+    {kAdd, "scale=1;scale=2", "scale=bits:75800000;scale=3.2e+32", "scale=bits:757fffff;scale=3.2e+32", "is not a number"},
+    {kAdd, "scale=1;scale=2", "scale=1;scale=3.3e+32", "scale=255;scale=3.2e+32", "is not a number"},
     // 255 * 2^-112 is the smallest ratio of an operand's scale to the output's.
     {kAdd, "scale=1;scale=2", "scale=4e-31;scale=8.2e+0", "scale=4e-31;scale=8.1e+0", "requantization scale"},
     {kAdd, "scale=1;scale=2", "scale=2.9e-36;scale=1e-30", "scale=3.1e-36;scale=1e-30", "requantization scale"},

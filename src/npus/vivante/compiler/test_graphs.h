@@ -174,7 +174,7 @@ inline constexpr Row kTableRows[] = {
      "scale=1e+20 zero=128;scale=1e+20 zero=0", "requantization scale"},
     {kLogistic, "scale=0.00390625", "scale=0.000488", "scale=0.00048828125", "finer than the chip's table"},
     {kRelu, "scale=1 zero=128;scale=1 zero=0;RELU", "scale=0.04 zero=0;scale=11.7 zero=0;EXP",
-     "scale=0.004 zero=0;scale=0.0117 zero=0;EXP", "straight lines between its entries"},
+     "scale=0.004 zero=0;scale=0.0117 zero=0;EXP", "linear between its entries"},
     {kLogistic, "scale=0.00390625", "scale=9.3e+18", "scale=9.2e+18", "requantization scale"},
 };
 
