@@ -159,7 +159,8 @@ TEST(Operation, IsLeftWithASentence) {
   const Row left[] = {
       {picked("ArgMax", {number("select_last_index", 1)}), "select_last_index is not supported"},
       {of_image(one("BatchNormalization", {"x", "x", "x", "x"})), "its input 1 is not a constant"},
-      {one("InstanceNormalization", {"by", "by"}, {}, {floats("by", {3}, {1, 2, 3})}), "does not have one number per channel"},
+      {one("InstanceNormalization", {"by", "by"}, {}, {floats("by", {3}, {1, 2, 3})}),
+       "does not have one number per channel"},
       {one("Pad", {"pads"}, {word("mode", "edge")}, {int64s("pads", {0, 0, 1, 0, 0, 1})}), "its mode is edge"},
       {one("Swish", {}, {real("alpha", 2)}, {}, 24), "its alpha is not 1"},
       {one("Clip", {"x"}), "its limits are not constants"},
@@ -224,7 +225,8 @@ TEST(Left, TopKHasAsManyAsItPicks) {
   EXPECT_EQ(graph->tensor(graph->outputs[0]).shape, (ir::Shape{1, 2, 2}));
   const auto refused = import(file(with(4)), "m");
   ASSERT_FALSE(refused.ok());
-  EXPECT_NE(refused.error().message.find("it picks more elements than exist"), std::string::npos) << refused.error().message;
+  EXPECT_NE(refused.error().message.find("it picks more elements than exist"), std::string::npos)
+      << refused.error().message;
 }
 
 // As PyTorch writes an expansion whose sizes are -1 where they stay: known, so that no node is left.

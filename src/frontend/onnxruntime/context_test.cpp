@@ -88,7 +88,8 @@ TEST(StoredPart, IsInAFileBesideTheModelOnly) {
         std::string("inner/part.bin"), std::string("./part.bin"), std::string(".."), std::string("."), std::string(),
         std::string(300, 'a'), std::string("part.bin\0", 9)}) {
     stored.set("ep_cache_context", name);
-    EXPECT_NE(stored.refusal(model).find("which is not the name of a file beside the model"), std::string::npos) << name;
+    EXPECT_NE(stored.refusal(model).find("which is not the name of a file beside the model"), std::string::npos)
+        << name;
   }
   std::filesystem::remove_all(folder);
 }

@@ -195,7 +195,8 @@ constexpr Row kAddRows[] = {
     {kAdd, "scale=1 zero=128;scale=1 zero=127", "scale=1e-20 zero=128;scale=1e+20 zero=127",
      "scale=1e-20 zero=128;scale=1 zero=127", "too far apart"},
     {kAdd, "scale=1;scale=2", "scale=3.3e+32;scale=3.3e+32", "scale=3.2e+32;scale=3.2e+32", "is not a number"},
-    {kAdd, "scale=1;scale=2", "scale=bits:75800000;scale=3.2e+32", "scale=bits:757fffff;scale=3.2e+32", "is not a number"},
+    {kAdd, "scale=1;scale=2", "scale=bits:75800000;scale=3.2e+32", "scale=bits:757fffff;scale=3.2e+32",
+     "is not a number"},
     {kAdd, "scale=1;scale=2", "scale=1;scale=3.3e+32", "scale=255;scale=3.2e+32", "is not a number"},
     // 255 * 2^-112 is the smallest ratio of an operand's scale to the output's.
     {kAdd, "scale=1;scale=2", "scale=4e-31;scale=8.2e+0", "scale=4e-31;scale=8.1e+0", "requantization scale"},
