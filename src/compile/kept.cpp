@@ -59,7 +59,7 @@ bool keep_more(const Compiled& compiled, Kept& kept) {
     if (one.is_for_chip) rewritten.insert(one.source);
   for (size_t op = 0; op < compiled.ops.size(); ++op)
     if (compiled.ops[op].on_npu) on_npu.insert(compiled.graph.ops[op].source_index);
-  // What is in pieces on both sides comes last: as a whole on one side it may be slower, and the rest is kept already.
+  // Ops in pieces on both sides come last: as a whole on one side they may be slower, and the rest is kept already.
   for (const bool takes_pieces : {false, true}) {
     Kept more;
     bool is_more = false;

@@ -10,20 +10,19 @@
 
 namespace skillet::compile {
 
-// Adds what the CPU computes by predicted time, if that has something that was rewritten for the chip; and what was
-// rewritten in vain, as the chip takes nothing that was made of it. If there is no more: that of which the CPU computes
-// a part. False: nothing of that either.
+// Adds rewritten ops that the CPU computes by predicted time, and ops that were rewritten in vain, because the chip
+// takes nothing of the result. If there are none: ops of which the CPU computes a part. False if it adds nothing.
 bool keep_more(const Compiled& compiled, Kept& kept);
 
-// Of what passes made of an op the chip does not take what computes most, such as a convolution whose scales could not
-// be merged: the rest would only move its data there and back. With the chip's reasons, by source.
+// Ops of whose rewritten form the chip refuses the heaviest part, such as a convolution whose scales could not be
+// merged: the rest would only move its data to the NPU and back. With the chip's reasons, by source.
 Kept in_vain(const Compiled& compiled, std::span<const npu::Support> support);
 
-// What keeps more is predicted to take longer than what was before, of which the CPU takes so much more than was
-// counted: `excess_us()` of both.
+// Whether the division that keeps more ops is predicted to be slower than the one before. The excess is excess_us() of
+// each.
 bool is_slower(const Compiled& kept, const Compiled& before, double kept_excess_us, double before_excess_us);
 
-// What the CPU takes longer for ops that passes made, and it computes, than for the model's own that stand for them.
+// By how much the CPU is slower with rewritten ops that it computes than with the model's own ops, in us.
 double excess_us(const Compiled& compiled, const ir::Graph& model, const CpuSpeed& cpu);
 
 // Times on the CPU by op of the compiled graph. Ops that passes made count at most as much as the model's own op, which

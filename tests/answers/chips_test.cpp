@@ -1,6 +1,5 @@
-// What every chip of the tables is, takes, emits and is said to cost, and every row that a family's words are read by.
-// Other tests have a few chips of each family, and of registers the fields that known programs use. See
-// graphs_test.cpp.
+// Facts, answers, programs and predicted times of every chip, and every row of registers and times. Other tests have a
+// few chips of each family, and only the register fields that known programs use. See graphs_test.cpp.
 #include "answers/lines.h"
 #include "compile/compile.h"
 #include "compile/cpu_speed.h"
@@ -175,7 +174,7 @@ TEST(Answers, OfTheRowsOfEachFamily) {
   expect_lines(kFile, "rows ", now);
 }
 
-// Rows of times, and what they say of the CPU.
+// Rows of times, and the CPU's speeds.
 TEST(Answers, OfTheRowsOfTimes) {
   std::map<std::string, Hash> hashes;
   for (const sim::TimingParameter& row : sim::timing_parameters()) {

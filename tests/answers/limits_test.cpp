@@ -1,6 +1,6 @@
-// Up to which sizes, strides, pads, scales and zero points the rules of shapes and the chips take an operation: each
-// number of it in turn is looked at over its whole range, and the values are listed at which an answer becomes another
-// one. So a limit that moves by one shows, on whichever side. See graphs_test.cpp.
+// The sizes, strides, pads, scales and zero points up to which the shape rules and the chips accept an operation. Each
+// number is varied over its whole range, and the values at which an answer changes are hashed. So a limit that moves by
+// one is noticed. See graphs_test.cpp.
 #include <functional>
 
 #include "answers/lines.h"
@@ -16,7 +16,7 @@ constexpr int64_t kFarthest = int64_t{1} << 20;  // values of a number
 constexpr double kElemsMax = 1 << 22;            // of a tensor
 constexpr size_t kChangesMax = 12;               // that a line lists
 
-// {name=value}: a number that is varied, alone. A name that is there twice has one value.
+// {name=value}: a number that is varied alone. A name that occurs twice has one value.
 constexpr const char* kTexts[] = {
     R"(tensor 0 "x" int8 1x{h=9}x{w=10}x{c=16} scale=0.05 zero={zero=3}
 tensor 1 "w" int8 {out=8}x{fh=3}x{fw=3}x{c=16} scale=0.02 zero=0 const=xxh3:0:{bytes=1}
@@ -165,7 +165,7 @@ bool is_too_large(const Numbers& numbers) {
   return product > kElemsMax || filter > kElemsMax || result > kElemsMax;
 }
 
-// A text without its numbers: which answer it is, not for which value.
+// A text without its numbers: the kind of answer.
 std::string without_numbers(std::string text) {
   std::erase_if(text, [](char c) { return (c >= '0' && c <= '9') || c == '-' || c == '.'; });
   return text;
@@ -173,7 +173,8 @@ std::string without_numbers(std::string text) {
 
 constexpr const char* kChips[] = {"a311d",         "imx8mp",        "rk3588",       "rk3576",
                                   "ethos-u55-128", "ethos-u65-256", "ethos-u85-256"};
-// The answers of all of them to a graph's first operation, each as a hash; of one that is no graph, the rules' alone.
+// The answers of the rules and all chips to a graph's first operation, as hashes; for an invalid graph the rules'
+// alone.
 std::vector<std::string> answers_to(const std::string& text) {
   std::vector<std::string> out(std::size(kChips) + 1);
   const auto say = [](Hash hash, const std::string& said) {
@@ -198,7 +199,7 @@ std::vector<std::string> answers_to(const std::string& text) {
   return out;
 }
 
-// Values at which an answer is another one than before, by who answers.
+// The values at which an answer changes, by who answers.
 class Range {
  public:
   Range(const std::string& text, Numbers numbers, std::string name)

@@ -1,5 +1,5 @@
-// AVERAGE_POOL_2D of adjacent windows (pyramid pooling), as averages of parts of them and the averages of
-// those, for chips without such strides. Each rounds by half a step: within one, together.
+// Lowers AVERAGE_POOL_2D of adjacent windows (pyramid pooling) to two: averages of parts of each window, then the
+// averages of these, for chips without such strides. Each rounds by half a step, so the result is within one step.
 #include <optional>
 #include <utility>
 
@@ -10,7 +10,7 @@ namespace {
 
 constexpr int32_t kPartMax = 7;
 
-// The larger part first; nothing: there is none, or the rest is too large.
+// The largest divisor of `size` that both steps can take; nothing if there is none.
 std::optional<int32_t> part_of(int32_t size) {
   for (int32_t part = kPartMax; part > 0; --part) {
     if (size % part == 0 && size / part <= kPartMax) return part;

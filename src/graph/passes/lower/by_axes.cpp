@@ -6,7 +6,7 @@
 namespace skillet::passes {
 namespace {
 
-constexpr int64_t kMacsMax = 1 << 27;  // of an axis: beyond, transposes take longer than the CPU does
+constexpr int64_t kMacsMax = 1 << 27;  // per axis; with more, transposes take longer than the CPU
 
 class ByAxes {
  public:

@@ -1,6 +1,6 @@
-// A convolution whose dilation no filter of the chip reaches, as one without: pixels that it takes together are moved
-// side by side first, those of each phase as an image of its own with zeros between them, and its results back. Rows
-// and columns of a filter that only ever see padding are left out first.
+// Lowers a convolution whose dilation is larger than the chip's to one without dilation: the pixels of each phase are
+// moved next to each other, with zeros between phases, and the results are moved back. Before that, rows and columns
+// of the filter that only ever read padding are removed.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -22,7 +22,8 @@ struct Axis {
   bool pads() const { return outputs == size; }
 };
 
-// As it is where the middle of the filter is at each pixel of the result, or from the first one on where all of it is.
+// Nothing unless the filter is odd and its middle is at each pixel of the result (SAME), or the filter is always inside
+// the image (VALID).
 std::optional<std::array<Axis, 2>> axes_of(const Rewriter& rewriter, const ir::Op& op) {
   const auto& attrs = op.as<ir::ConvAttrs>();
   const ir::Shape from = rewriter.tensor(op.inputs[0]).shape, to = rewriter.tensor(op.outputs[0]).shape;
@@ -41,12 +42,12 @@ std::optional<std::array<Axis, 2>> axes_of(const Rewriter& rewriter, const ir::O
   return out;
 }
 
-// Of so many on each side of the middle the image is reached from some pixel.
+// The number of filter rows on each side of the middle that read the image at some pixel.
 int32_t reached(const Axis& axis) {
   return axis.pads() ? std::min(axis.half(), (axis.size - 1) / axis.dilation) : axis.half();
 }
 
-// [first][row][column][last], rows and columns from the middle on.
+// The middle rows and columns of a filter [first][row][column][last].
 Bytes middle(const ir::Tensor& filter, int32_t rows, int32_t columns) {
   const ir::Shape& from = filter.shape;
   const auto last = static_cast<size_t>(from[3]);
@@ -80,7 +81,7 @@ void leave_out_padding(Rewriter& rewriter, ir::OpId id, const std::array<Axis, 2
   rewriter.replace({.ops = {id}, .kept = id, .by = {std::move(op)}, .text = std::move(text), .must_help = false});
 }
 
-// Which row is where; -1: zeros, between phases.
+// The row of the image at each row of the phases; -1: a row of zeros between phases.
 std::vector<int32_t> phases_of(const Axis& axis) {
   std::vector<int32_t> out;
   for (int32_t phase = 0; phase < std::min(axis.dilation, axis.size); ++phase) {
@@ -99,7 +100,7 @@ AxisParts moved(const std::vector<int32_t>& places) {
   return out;
 }
 
-// Where the results are.
+// Moves the results back from their places in the phases.
 AxisParts returned(const Axis& axis, const std::vector<int32_t>& phases) {
   const int32_t first = axis.pads() ? 0 : axis.half() * axis.dilation;
   std::vector<int32_t> places(static_cast<size_t>(axis.outputs));
