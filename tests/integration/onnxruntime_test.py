@@ -480,7 +480,7 @@ def case_context(folder):
         attribute.s = right
         embedded = next(one for one in contexts[0].attribute if one.name == "embed_mode")
         for mode, named, text in ((0, b"net_skillet.bin", "net_skillet.bin: No such file"), (0, b"../net_skillet.bin", "not the name of a file beside the model"),
-                                  (0, b"/etc/passwd", "not the name of a file beside the model"), (0, b"..", "not a name of a file beside the model"),
+                                  (0, b"/etc/passwd", "not the name of a file beside the model"), (0, b"..", "not the name of a file beside the model"),
                                   (0, right, "not the name of a file beside the model"), (7, right, "its embed_mode is 7, neither 0 nor 1")):
             embedded.i, attribute.s = mode, named
             onnx.save(model, folder / "beside.onnx")
