@@ -469,7 +469,7 @@ class Served(unittest.TestCase):
         self.assertTrue(self.detections(self.ready(), self.frame).any())
 
     def test_what_no_model_can_be_loaded_for_ends_it_before_it_waits(self):
-        for words, variables, said in ((["--device", "nosuch"], {}, "device 'nosuch' is none of"), (["--device", "cpu", "--option", "bad=1"], {}, "there is no option 'bad'"),
+        for words, variables, said in ((["--device", "nosuch"], {}, "device 'nosuch' is not one of"), (["--device", "cpu", "--option", "bad=1"], {}, "there is no option 'bad'"),
                                        (["--device", "cpu", "--option", "cores=x"], {}, "option cores"), (["--option", "device=cpu"], {}, "device"),
                                        (["--device", "sim:nosuch"], {}, "nosuch"), ([], {"SKILLET_REQUIRE_NPU": "1"}, "no NPU here"),
                                        ([], {"SKILLET_REQUIRE_NPU": "surely"}, "no NPU here")):
