@@ -32,16 +32,14 @@ void average_in_steps(Rewriter& rewriter, ir::OpId id) {
   if (!rows || !columns || !is_tiled || has_padding || attrs.rows || !is_computed_byte(from) || !is_computed_byte(to) ||
       !same_meaning(from, to))
     return;
-  ir::Tensor parts = to;
-  parts.name += "/parts";
-  parts.shape = {from.shape[0], from.shape[1] / *rows, from.shape[2] / *columns, from.shape[3]};
   ir::Op first = old, second = old;
   auto &one = std::get<ir::PoolAttrs>(first.attrs), &other = std::get<ir::PoolAttrs>(second.attrs);
   one.padding = other.padding = ir::Padding::valid;
   one.activation = ir::Activation::none;
   one.filter_h = one.stride_h = *rows, one.filter_w = one.stride_w = *columns;
   other.filter_h = other.stride_h = attrs.filter_h / *rows, other.filter_w = other.stride_w = attrs.filter_w / *columns;
-  first.outputs = {rewriter.add(std::move(parts))};
+  first.outputs = {
+      rewriter.add_like(to, "/parts", {from.shape[0], from.shape[1] / *rows, from.shape[2] / *columns, from.shape[3]})};
   second.inputs[0] = first.outputs[0];
   rewriter.replace({.ops = {id},
                     .kept = id,
