@@ -15,6 +15,13 @@ bool all_equal(const std::vector<T>& values) {
   return std::ranges::adjacent_find(values, std::ranges::not_equal_to()) == values.end();
 }
 
+// Number of different values.
+template <typename T>
+size_t count_distinct(std::vector<T> values) {
+  std::ranges::sort(values);
+  return static_cast<size_t>(std::ranges::unique(values).begin() - values.begin());
+}
+
 struct Quant {
   std::vector<float> scales;         // empty: not quantized; one: per tensor; n: per channel along `axis`
   std::vector<int32_t> zero_points;  // same count as scales

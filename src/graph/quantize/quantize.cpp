@@ -13,11 +13,6 @@ namespace {
 
 constexpr size_t kScales[] = {1, 2, 3, 4, 6, 8, 12, 16};
 
-size_t count_scales(std::vector<float> scales) {
-  std::ranges::sort(scales);
-  return static_cast<size_t>(std::unique(scales.begin(), scales.end()) - scales.begin());
-}
-
 // Tensors of several inferences that run through a network in parallel; each lives until its last reader has run.
 class Batch {
  public:
@@ -86,7 +81,7 @@ void give_bias(ir::Graph& graph, ir::OpId id) {
 
 // Equal scales for all channels are written as one: some delegates do not accept a list.
 void collapse(ir::Quant& quant) {
-  if (quant.scales.empty() || count_scales(quant.scales) > 1) return;
+  if (quant.scales.empty() || ir::count_distinct(quant.scales) > 1) return;
   quant.scales.resize(1);
   quant.zero_points.resize(1);
   quant.axis = 0;
@@ -164,14 +159,14 @@ class Work {
     }
     const std::optional<passes::WeightedLayer> before = passes::weighted_layer(out_.graph, op);
     if (!before) return {};  // no longer several scales
-    layer.scales_before = count_scales(before->scales);
+    layer.scales_before = ir::count_distinct(before->scales);
     const size_t scales_max = options_.scales_max(op);
     // Some evenly spread values would only be clamped and not count.
     const Limits limits = layer.input_varies ? output_limits(out_.graph, op) : Limits{-HUGE_VAL, HUGE_VAL};
     const Samples samples =
         layer.input_varies ? sample(out_.graph, op, seen_.all(input)) : spread_evenly(out_.graph, op);
     const passes::WeightedLayer after = fewest_scales(*before, samples, limits, layer.input_varies, scales_max);
-    layer.scales = count_scales(after.scales);
+    layer.scales = ir::count_distinct(after.scales);
     layer.seen = fit_of(*before, after, samples, limits);
     if (!held_.all(input).empty() && (layer.input_varies || varies(out_.graph, op, held_.all(input))))
       layer.held = fit_of(*before, after, sample(out_.graph, op, held_.all(input)), output_limits(out_.graph, op));
@@ -249,7 +244,7 @@ std::vector<ir::OpId> others_of(const ir::Graph& model) {
   const std::vector<ir::OpId> layers = layers_of(model);
   const auto has_scales = [&](ir::TensorId id) {
     return id != ir::kNoTensor && model.tensor(id).dtype == ir::DType::int8 && model.tensor(id).is_constant() &&
-           count_scales(model.tensor(id).quant.scales) > 1;
+           ir::count_distinct(model.tensor(id).quant.scales) > 1;
   };
   std::vector<ir::OpId> out;
   for (ir::OpId op = 0; op < static_cast<ir::OpId>(model.ops.size()); ++op) {

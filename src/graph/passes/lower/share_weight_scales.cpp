@@ -22,12 +22,6 @@ std::optional<SharedScales> choose(const WeightedLayer& layer, size_t scales_max
   return share(layer, enough_scales(layer, few));
 }
 
-size_t count_scales(const WeightedLayer& layer) {
-  std::vector<float> scales = layer.scales;
-  std::ranges::sort(scales);
-  return static_cast<size_t>(std::unique(scales.begin(), scales.end()) - scales.begin());
-}
-
 }  // namespace
 
 std::string WeightChange::text() const {
@@ -44,7 +38,7 @@ Result<void> share_weight_scales(ir::Graph& graph, const Target& target) {
     if (scales_max == SIZE_MAX) continue;  // the chip supports any number
     const std::optional<WeightedLayer> layer = weighted_layer(graph, op);
     if (!layer) continue;
-    const size_t scales = count_scales(*layer);
+    const size_t scales = ir::count_distinct(layer->scales);
     const std::optional<SharedScales> shared = choose(*layer, scales_max, target.per_channel);
     if (!shared || shared->scales == scales) continue;
     made += layer->weights.size();

@@ -84,7 +84,7 @@ Support check_filter_quantization(const ir::Graph& graph, ir::OpId id) {
   if (filter.quant.per_channel() && std::ranges::count(filter.quant.scales, 0.0F) != 0)
     return Support::no(Remedy::range, "filter '{}' has a channel with scale 0, which the chip cannot use", filter.name);
   // Equal scales count as one scale.
-  const size_t scales = channel_groups(filter.quant, static_cast<int32_t>(filter.quant.scales.size())).size();
+  const size_t scales = ir::count_distinct(filter.quant.scales);
   const bool has_meaning = scales == 1 || filter.dtype == ir::DType::int8;
   const std::vector<int32_t>& zero_points = filter.quant.zero_points;
   if (!has_meaning || std::ranges::count(zero_points, zero_points[0]) != std::ssize(zero_points) ||
