@@ -1,6 +1,7 @@
 #include "graph/passes/lower/weight_scales.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -36,9 +37,21 @@ struct WeightSums {
   double above = 0, below = 0;
 };
 WeightSums sums_of(std::span<const int8_t> weights) {
-  int64_t sum = 0, magnitudes = 0;
-  for (const int8_t weight : weights) sum += weight, magnitudes += std::abs(int{weight});
-  return {static_cast<double>((magnitudes + sum) / 2), static_cast<double>((sum - magnitudes) / 2)};
+  constexpr size_t kBlock = 1 << 16, kLanes = 16;  // sums of a block fit 32 bits; compilers vectorise 16 of them
+  WeightSums sums;
+  for (; !weights.empty(); weights = weights.subspan(std::min(kBlock, weights.size()))) {
+    const auto block = weights.first(std::min(kBlock, weights.size()));
+    std::array<int32_t, kLanes> above{}, all{};
+    const auto add = [&](size_t lane, int32_t weight) { all[lane] += weight, above[lane] += std::max(weight, 0); };
+    size_t i = 0;
+    for (; i + kLanes <= block.size(); i += kLanes) {
+      for (size_t lane = 0; lane < kLanes; ++lane) add(lane, block[i + lane]);
+    }
+    for (; i < block.size(); ++i) add(0, block[i]);
+    const int32_t positive = std::accumulate(above.begin(), above.end(), 0);
+    sums.above += positive, sums.below += std::accumulate(all.begin(), all.end(), 0) - positive;
+  }
+  return sums;
 }
 
 // The largest |sum over taps of weight * input + constant|.
@@ -121,9 +134,7 @@ void measure(const WeightedLayer& before, SharedScales& shared) {
     sum += one.mean_square;
   }
   shared.expected = std::sqrt(sum / static_cast<double>(before.channels()));
-  std::vector<float> scales = shared.layer.scales;
-  std::ranges::sort(scales);
-  shared.scales = static_cast<size_t>(std::unique(scales.begin(), scales.end()) - scales.begin());
+  shared.scales = ir::count_distinct(shared.layer.scales);
 }
 
 // Channels by scale, the largest first.
@@ -246,14 +257,13 @@ bool means_something(const ir::Quant& quant) {
 }
 
 void take_weights(const ir::Op& op, const ir::Tensor& filter, WeightedLayer& layer) {
-  const std::vector<int8_t> all = filter.values<int8_t>();
-  if (op.kind != ir::OpKind::depthwise_conv_2d) {
-    layer.weights = all;
-    return;
+  layer.weights = filter.values<int8_t>();
+  if (op.kind != ir::OpKind::depthwise_conv_2d) return;
+  const std::vector<int8_t> by_tap = layer.weights;
+  for (size_t tap = 0; tap < layer.taps; ++tap) {
+    for (size_t c = 0; c < layer.channels(); ++c)
+      layer.weights[c * layer.taps + tap] = by_tap[tap * layer.channels() + c];
   }
-  layer.weights.resize(all.size());
-  for (size_t i = 0; i < all.size(); ++i)
-    layer.weights[i % layer.channels() * layer.taps + i / layer.channels()] = all[i];
 }
 
 }  // namespace
@@ -303,9 +313,9 @@ namespace {
 // the middle of their common range.
 class ExactSharing {
  public:
-  explicit ExactSharing(const WeightedLayer& layer) : before_(layer), left_(by_scale(layer)) {
-    for (size_t c = 0; c < layer.channels(); ++c) tolerances_.push_back(tolerance_of(layer, c));
-    out_.layer = layer;
+  explicit ExactSharing(const WeightedLayer& layer) : before_(layer) {
+    for (const size_t c : by_scale(layer)) left_.push_back({c, tolerance_of(layer, c)});
+    std::ranges::stable_sort(left_, std::greater{}, [](const Left& one) { return one.tolerance.low; });
   }
 
   std::optional<SharedScales> run(size_t scales_max) {
@@ -313,34 +323,46 @@ class ExactSharing {
       if (scales == scales_max) return std::nullopt;
       take_one();
     }
-    measure(before_, out_);
-    return std::move(out_);
+    SharedScales out{.layer = before_};
+    for (const Taken& one : taken_) {
+      if (one.is_constant) {
+        make_constant(out.layer, one.channel, one.scale);
+      } else {
+        out.layer.scales[one.channel] = one.scale;
+      }
+    }
+    measure(before_, out);
+    return out;
   }
 
  private:
+  struct Left {
+    size_t channel = 0;
+    Tolerance tolerance;
+  };
+  struct Taken {
+    size_t channel = 0;
+    float scale = 0;
+    bool is_constant = false;
+  };
+
   void take_one() {
-    const size_t first = *std::ranges::max_element(left_, {}, [&](size_t c) { return tolerances_[c].low; });
-    const double point = tolerances_[first].low;
-    const auto bears = [&](size_t c) { return point <= tolerances_[c].high; };
+    const double point = left_.front().tolerance.low;
     double high = std::numeric_limits<double>::infinity();
-    for (const size_t c : left_) high = std::min(high, bears(c) ? tolerances_[c].high : high);
-    const auto scale = std::isfinite(high) ? static_cast<float>((point + high) / 2) : before_.scales[first];
-    std::erase_if(left_, [&](size_t c) {
-      if (bears(c)) {
-        out_.layer.scales[c] = scale;
-      } else if (can_be_constant(before_, c, tolerances_[c], scale)) {
-        make_constant(out_.layer, c, scale);
-      } else {
-        return false;
-      }
-      return true;
+    for (const auto& [c, tolerance] : left_) high = std::min(high, point <= tolerance.high ? tolerance.high : high);
+    const auto scale =
+        std::isfinite(high) ? static_cast<float>((point + high) / 2) : before_.scales[left_.front().channel];
+    std::erase_if(left_, [&](const Left& one) {
+      const bool bears = point <= one.tolerance.high;
+      const bool taken = bears || can_be_constant(before_, one.channel, one.tolerance, scale);
+      if (taken) taken_.push_back({one.channel, scale, !bears});
+      return taken;
     });
   }
 
   const WeightedLayer& before_;
-  std::vector<size_t> left_;
-  std::vector<Tolerance> tolerances_;
-  SharedScales out_;
+  std::vector<Left> left_;  // the highest lowest allowed scale first
+  std::vector<Taken> taken_;
 };
 
 }  // namespace
