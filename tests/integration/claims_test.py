@@ -31,7 +31,7 @@ for line in sys.stdin:
         os.dup2(os.open(case["said"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 2)
         os.environ.update(case["environment"])
         delegate = load_delegate(sys.argv[1], {"device": case["device"], "log": "info"})
-        Interpreter(case["model"], experimental_delegates=[delegate],  # XNNPACK, behind it, cannot load sparse weights
+        Interpreter(case["model"], experimental_delegates=[delegate], num_threads=case["threads"],  # XNNPACK, behind it, cannot load sparse weights
                     experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
                     experimental_preserve_all_tensors=case["preserve"]).allocate_tensors()
         del delegate
@@ -47,9 +47,9 @@ class Host:
         self.process = subprocess.Popen([python, "-c", LOAD, delegate], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.said = tempfile.NamedTemporaryFile(mode="r")
 
-    def load(self, model, chip, preserve=False, unproven=True):
-        """Returns the messages of a load, with or without unproven operations."""
-        case = {"model": str(model), "device": f"sim:{chip}", "preserve": preserve, "said": self.said.name,
+    def load(self, model, chip, preserve=False, unproven=True, threads=None):
+        """Returns the messages of a load, with or without unproven operations. `threads`: num_threads of the interpreter."""
+        case = {"model": str(model), "device": f"sim:{chip}", "preserve": preserve, "said": self.said.name, "threads": threads,
                 "environment": {} if unproven else {"SKILLET_UNPROVEN": "refuse"}}
         print(json.dumps(case), file=self.process.stdin, flush=True)
         code = self.process.stdout.readline().strip()
@@ -67,14 +67,14 @@ def models(only):
     return [model for model in found if re.search(only, model.stem) and model.parent.name != "refused"]
 
 
-def compare(args, host, model, unproven):
+def compare(args, host, model, unproven, threads=None):
     """Returns rows of (chip, result of check, result of the delegate) that differ."""
-    done = subprocess.run([args.skillet, "check", model, "--delegate", "--json", *["--unproven", "refuse"] * (not unproven)],
-                          capture_output=True, text=True, check=True)
+    done = subprocess.run([args.skillet, "check", model, "--delegate", "--json", *["--unproven", "refuse"] * (not unproven),
+                           *(["--host-threads", str(threads)] if threads else [])], capture_output=True, text=True, check=True)
     checked = {one["chip"]: one for one in json.loads(done.stdout)["chips"]}
     rows = []
     for chip in CHIPS:
-        said = host.load(model, chip, unproven=unproven)
+        said = host.load(model, chip, unproven=unproven, threads=threads)
         claimed = re.search(r"(\d+) of \d+ ops claimed, (\d+) partitions", said)
         # Operations that the delegate claims for Skillet's CPU kernels are not refused.
         refused = {int(op) for op, why in re.findall(r"^skillet: info: op (\d+) [A-Z](.*)$", said, re.MULTILINE) if not why.endswith("CPU kernels compute it")}
@@ -120,6 +120,10 @@ def main():
             for chip, want, got in compare(args, host, model, unproven):
                 print(f"{model.stem} {chip}{', unproven too' * unproven}: check {want}, the delegate {got}")
                 failed += 1
+    for threads in (2, 4):  # the delegate sees num_threads
+        for chip, want, got in compare(args, host, ROOT / "models/digits.tflite", True, threads):
+            print(f"digits {chip}, {threads} threads: check {want}, the delegate {got}")
+            failed += 1
     for reason in wrong_reasons(host):
         print(f"preserve_all_tensors: {reason}")
         failed += 1

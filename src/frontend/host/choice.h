@@ -84,7 +84,7 @@ struct Told {
 
 class Choice {
  public:
-  // `nodes`: all operations of the host, in its order. `target` and `options` are borrowed.
+  // `nodes`: all operations of the host, in its order. `target` is borrowed.
   Choice(const runtime::Target& target, const Options& options, std::vector<Node> nodes,
          compile::Words words = compile::Words::tflite)
       : target_(target), options_(options), nodes_(std::move(nodes)), words_(words) {}
@@ -128,7 +128,7 @@ class Choice {
   std::string print_unseen() const;
 
   const runtime::Target& target_;
-  const Options& options_;
+  Options options_;
   const std::vector<Node> nodes_;
   const compile::Words words_;
   Roles roles_;

@@ -151,6 +151,7 @@ Options parse_options(const std::vector<KeyValue>& given, const char* (*get_envi
         {fmt::format("unknown option '{}'{} (help=1 lists them)", name, did_you_mean(name, names))});
   }
   warn_of_idle(options);
+  options.host_threads_given = options.session.host_threads.has_value();
   options.session = runtime::with_defaults(std::move(options.session));
   return options;
 }

@@ -23,6 +23,7 @@ struct Problem {
 struct Options {
   std::string device = "auto";
   runtime::SessionOptions session = runtime::with_defaults({});  // by runtime/session_keys.h
+  bool host_threads_given = false;                               // session.host_threads is not the default
   std::optional<log::Level> log;                                 // none: the level of the process
   bool strict = false;
   bool require_npu = false;

@@ -53,12 +53,17 @@ TEST(Delegate, DividesByPredictedTimeWhereItIsTold) {
     std::optional<uint64_t> min_macs_per_byte;
     std::optional<int> host_threads;
     bool claims;
+    int num_threads = 0;  // of the host
   } kRows[] = {{PartitionBy::all, {}, 4, true},
                {PartitionBy::work, {}, 4, true},
                {{}, 4, {}, true},
                {PartitionBy::work, 1'000'000, 1, false},
                {{}, 1'000'000, {}, false},
-               {Options().session.partition, {}, Options().session.host_threads, true},
+               {Options().session.partition, {}, {}, true},
+               {Options().session.partition, {}, {}, true, -1},
+               {Options().session.partition, {}, {}, true, 1},
+               {Options().session.partition, {}, {}, false, 4},
+               {PartitionBy::predicted, {}, 1, true, 4},
                {PartitionBy::predicted, {}, 1, true},
                {PartitionBy::predicted, 0, 4, false},
                {PartitionBy::predicted, {}, 64, false}};
@@ -67,9 +72,11 @@ TEST(Delegate, DividesByPredictedTimeWhereItIsTold) {
       Wrapped wrapped;
       wrapped.state->options.session.partition = row.partition;
       wrapped.state->options.session.min_macs_per_byte = row.min_macs_per_byte;
-      wrapped.state->options.session.host_threads = row.host_threads;
+      if (row.host_threads) wrapped.state->options.session.host_threads = row.host_threads;
+      wrapped.state->options.host_threads_given = row.host_threads.has_value();
       wrapped.state->target.simulated = simulated;
       FakeHost host(graph);
+      host.context()->recommended_num_threads = row.num_threads;
       EXPECT_EQ(host.apply(&wrapped.delegate->host), kTfLiteOk);
       fill_inputs(host, graph, 8);
       EXPECT_EQ(outputs_of(host, graph), expected(graph, 8));
@@ -161,7 +168,9 @@ TEST(Delegate, SaysOptionsThatCountForNothing) {
   EXPECT_EQ(parse_options({{"partition", "predicted"}}, none).session.partition, PartitionBy::predicted);
   EXPECT_EQ(parse_options({}, none).session.partition, PartitionBy::predicted);
   EXPECT_EQ(parse_options({}, none).session.host_threads, 1);
+  EXPECT_FALSE(parse_options({}, none).host_threads_given);
   EXPECT_EQ(parse_options({{"host_threads", "3"}}, none).session.host_threads, 3);
+  EXPECT_TRUE(parse_options({{"host_threads", "3"}}, none).host_threads_given);
   const struct {
     std::vector<KeyValue> given;
     PartitionBy by;

@@ -41,7 +41,18 @@ void tell_use(const runtime::Target& target, const use::Totals& use, std::string
             static_cast<double>(use.busy_ns) / 1e6);
 }
 
+runtime::SessionOptions session_for(const TfLiteContext& context, const Options& options) {
+  return host::session_options(options_for(context, options));
+}
+
 }  // namespace
+
+// Hosts write the number before they call delegates; some write -1 where nobody set it.
+Options options_for(const TfLiteContext& context, const Options& options) {
+  Options out = options;
+  if (!options.host_threads_given) out.session.host_threads = std::max(context.recommended_num_threads, 1);
+  return out;
+}
 
 State::~State() {
   const log::ScopedLevel level(options.log);
@@ -65,7 +76,7 @@ Result<std::unique_ptr<Kernel>> Kernel::create(TfLiteContext* context, std::shar
                                                std::vector<HostNode> nodes, std::vector<int> outputs,
                                                std::vector<HostNode> shapes) {
   std::unique_ptr<Kernel> kernel(new Kernel(std::move(state), std::move(nodes), std::move(outputs), std::move(shapes)));
-  SK_TRY(kernel->build(context, host::session_options(kernel->state_->options), Use::handed_over));
+  SK_TRY(kernel->build(context, session_for(*context, kernel->state_->options), Use::handed_over));
   return kernel;
 }
 
@@ -74,7 +85,7 @@ Result<std::unique_ptr<Kernel>> Kernel::propose(TfLiteContext* context, std::sha
                                                 std::vector<HostNode> shapes, std::optional<compile::PartitionBy> by,
                                                 const std::set<int>& for_cpu) {
   std::unique_ptr<Kernel> kernel(new Kernel(std::move(state), std::move(nodes), std::move(outputs), std::move(shapes)));
-  runtime::SessionOptions options = host::session_options(kernel->state_->options);
+  runtime::SessionOptions options = session_for(*context, kernel->state_->options);
   options.partition = by;
   SK_TRY(kernel->build(context, options, Use::proposed, Contents::prepared, for_cpu));
   return kernel;
@@ -206,7 +217,7 @@ Result<void> Kernel::prepare(TfLiteContext* context) {
   const log::ScopedLevel level(state_->options.log);
   deferred_ = false;
   if (!fits(context, Contents::prepared)) {
-    auto built = build(context, host::session_options(state_->options), Use::handed_over);
+    auto built = build(context, session_for(*context, state_->options), Use::handed_over);
     deferred_ = !built.ok() && waits_for_shapes(context);
     if (!deferred_) SK_TRY(std::move(built));
   }
@@ -227,7 +238,7 @@ Result<void> Kernel::prepare(TfLiteContext* context) {
 
 Result<void> Kernel::settle(TfLiteContext* context) {
   if (!fits(context, Contents::all))
-    SK_TRY(build(context, host::session_options(state_->options), Use::handed_over, Contents::all));
+    SK_TRY(build(context, session_for(*context, state_->options), Use::handed_over, Contents::all));
   return resize_outputs(context);
 }
 

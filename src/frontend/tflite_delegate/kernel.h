@@ -35,6 +35,10 @@ struct State {
   std::atomic<int64_t> told_ns = trace::now_ns();
 };
 
+// Options for a graph of this host: if host_threads is not given, the host's own number of threads (num_threads)
+// counts.
+host::Options options_for(const TfLiteContext& context, const host::Options& options);
+
 using host::KeyValue;
 using host::Options;
 using host::parse_options;

@@ -53,7 +53,7 @@ Partitioner::Partitioner(TfLiteContext* context, std::shared_ptr<State> state, s
     : context_(context),
       state_(std::move(state)),
       nodes_(std::move(nodes)),
-      choice_(state_->target, state_->options, plain(nodes_)) {}
+      choice_(state_->target, options_for(*context, state_->options), plain(nodes_)) {}
 
 Result<Partitioner> Partitioner::run(TfLiteContext* context, std::shared_ptr<State> state) {
   TfLiteIntArray* plan = nullptr;
