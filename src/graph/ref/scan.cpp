@@ -66,6 +66,12 @@ KernelPtr cumsum_kernel(const Context& c, const Scan& scan) {
 
 Result<KernelPtr> prepare_topk_v2(const Context& c) {
   if (!c.input(1).is_constant()) return c.unsupported("k is not constant");
+  // The shape rules read no k of 16 bits.
+  ir::Shape whole = c.output().shape;
+  if (whole.rank() > 0) whole.dims.back() = c.input(0).shape.back(0);
+  if (whole != c.input(0).shape || c.output(1).shape != c.output().shape ||
+      c.output().shape.back(0) > c.input(0).shape.back(0))
+    return c.unsupported("the best {} of {}", c.output().shape.to_string(), c.input(0).shape.to_string());
   const bool narrow = c.output(1).dtype == ir::DType::int16;
   return with_number(c, c.input(0).dtype, [&](auto type) -> Result<KernelPtr> {
     using T = decltype(type);
