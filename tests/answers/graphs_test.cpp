@@ -4,6 +4,7 @@
 // tests/expectations/answers.txt; git diff then shows what it affected.
 #include <algorithm>
 
+#include "answers/draws.h"
 #include "answers/known_graphs.h"
 #include "answers/lines.h"
 #include "base/log.h"
@@ -83,6 +84,23 @@ TEST(Answers, OfGraphsWithOneThingChanged) {
   }
   expect_lines(kFile, "graph ", now);
 }
+
+// Graphs with two or three changes at once: `count` of each text.
+void ask_draws(const std::string& own, uint64_t seed, size_t count) {
+  const log::ScopedLevel quiet(log::Level::error);
+  Lines now;
+  for (const auto& [name, texts] : known_graphs()) {
+    Line line;
+    for (const std::string& text : texts) {
+      TextDraws draws(text, kWords, ++seed);
+      for (size_t i = 0; i < count; ++i) ask(draws.next(), line);
+    }
+    now[own + name] = line.text();
+  }
+  expect_lines(kFile, own, now);
+}
+TEST(Answers, OfGraphsWithTwoThingsChanged) { ask_draws("graph2 ", 0, 12); }
+TEST(Answers, OfManyGraphsWithTwoThingsChanged) { ask_draws("graph2_many ", 1000, 2000); }
 
 }  // namespace
 }  // namespace skillet::answers

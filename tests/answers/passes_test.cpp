@@ -4,6 +4,7 @@
 
 #include <regex>
 
+#include "answers/draws.h"
 #include "answers/known_graphs.h"
 #include "answers/lines.h"
 #include "base/log.h"
@@ -124,6 +125,38 @@ TEST(Answers, OfPassesOnTheirTextsWithOneThingChanged) {
                                        for_chips[pass].count(), for_chips[pass].text());
   expect_lines(kFile, "texts ", now);
 }
+
+// The same, of graphs with two or three changes at once: `count` of each text, those of a pass by it.
+void rewrite_draws(const std::string& own, uint64_t seed, size_t count) {
+  const log::ScopedLevel quiet(log::Level::error);
+  std::map<std::string, Hash> hashes;
+  const auto draw = [&](const std::string& name, const std::string& text) {
+    TextDraws draws(text, kWords, ++seed);
+    const auto pass = std::ranges::find(passes::exact_passes(), name, &passes::Pass::name);
+    for (size_t i = 0; i < count; ++i) {
+      const auto graph = small_graph(draws.next());
+      if (!graph) continue;
+      Hash& to = hashes[name];
+      if (pass != passes::exact_passes().end()) {
+        ir::Graph after = *graph;
+        const auto rewrites = passes::rewrite(after, *pass);
+        to.add(rewrites.ok() ? ir::print(after) : rewrites.error().message);
+      }
+      for (const char* chip : {"a311d", "imx8mp", "rk3588", "rk3576", "imx93"})
+        rewrite(*graph, npu::find_chip(chip).value(), to);
+      divide(*graph, npu::find_chip(i % 2 == 0 ? "rk3588" : "rk3576").value(), to);
+    }
+  };
+  for (const passes::Row& row : passes::kRows) draw(std::string(row.pass), "graph \"g\"\n" + std::string(row.before));
+  for (const auto& [name, text] : kMoreTexts) draw(name, fmt::format("graph \"g\"\n{}", text));
+  for (const auto& [name, texts] : known_graphs())
+    for (const std::string& text : texts) draw(name, text);
+  Lines now;
+  for (const auto& [name, hash] : hashes) now[own + name] = fmt::format("{} {}", hash.count(), hash.text());
+  expect_lines(kFile, own, now);
+}
+TEST(Answers, OfRewritesWithTwoThingsChanged) { rewrite_draws("passes2 ", 0, 6); }
+TEST(Answers, OfManyRewritesWithTwoThingsChanged) { rewrite_draws("passes2_many ", 1000, 600); }
 
 }  // namespace
 }  // namespace skillet::answers

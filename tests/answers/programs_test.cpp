@@ -1,0 +1,136 @@
+// Programs for graphs with two or three things changed: reports, bytes, decoded text, and what the simulated chips
+// compute. Each number of limits_test.cpp's texts is varied as well. See graphs_test.cpp.
+#include "answers/draws.h"
+#include "answers/known_graphs.h"
+#include "answers/lines.h"
+#include "answers/number_texts.h"
+#include "answers/scene.h"
+#include "base/log.h"
+#include "compile/compile.h"
+#include "compile/report.h"
+#include "graph/passes/testing/texts.h"
+#include "npu/driver.h"
+#include "runtime/record_program.h"
+#include "runtime/trial.h"
+
+namespace skillet::answers {
+namespace {
+
+constexpr const char* kFile = "tests/expectations/answers_programs.txt";
+constexpr const char* kChips[] = {"a311d",  "imx8mp",       "s905d3", "rk3588",
+                                  "rk3576", "ethos-u55-64", "imx93",  "ethos-u85-256"};
+
+class Emitted {
+ public:
+  explicit Emitted(const char* name) : chip_(npu::find_chip(name).value()), driver_(*npu::driver_of(chip_).value()) {}
+
+  void add(const ir::Graph& graph, size_t number) {
+    compile::Options options{.driver = {.unproven = npu::Unproven::take}};
+    options.driver.tuning = number % 2 == 0 ? npu::Tuning::tuned : npu::Tuning::proven;
+    options.driver.keep_intermediates = number % 3 == 0;
+    options.rewrite = number % 5 != 0;
+    if (number % 7 == 0) options.cores = 3, options.runs = compile::Runs::longest;
+    auto compiled = compile::compile(graph, {&driver_, chip_}, options);
+    reports_.add(compiled.ok() ? compile::print(*compiled) : compiled.error().message);
+    if (!compiled.ok()) return;
+    for (compile::Part& part : compiled->parts) {
+      for (const compile::PartProgram& one : compile::programs(part)) {
+        const auto bytes = npu::serialise(*one.program, false);
+        programs_.add(bytes.ok() ? std::span<const uint8_t>(*bytes) : std::span<const uint8_t>());
+      }
+      if (part.program && is_small(part.partition.graph)) run(*part.program, part.partition.graph);
+    }
+  }
+  std::string text() const {
+    return fmt::format("{} reports {} programs {} {} decoded {} simulated {}", reports_.count(), reports_.text(),
+                       programs_.count(), programs_.text(), decoded_.text(), simulated_.text());
+  }
+
+ private:
+  void run(const npu::Program& program, const ir::Graph& graph) {
+    auto sent = runtime::record_programs(chip_.name, {{program, &graph, runtime::trial_inputs(graph, 0)}});
+    ASSERT_TRUE(sent.ok()) << sent.error().message;
+    Scene scene(chip_.name);
+    for (const capture::Submission& one : sent->capture.submissions) {
+      const auto decoded = driver_.decode(chip_, one);
+      decoded_.add(decoded.ok() ? decoded->text : decoded.error().message);
+      scene.run(one, simulated_);
+    }
+  }
+
+  const npu::Chip chip_;
+  const npu::Driver& driver_;
+  Hash reports_, programs_, decoded_, simulated_;
+};
+
+std::map<std::string, std::vector<std::string>> all_texts() {
+  auto out = known_graphs();
+  for (const passes::Row& row : passes::kRows)
+    out[fmt::format("for {}", row.pass)].push_back(fmt::format("graph \"g\"\n{}", row.before));
+  return out;
+}
+
+class ProgramsOfChips : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(ProgramsOfChips, WithTwoThingsChanged) {
+  const log::ScopedLevel quiet(log::Level::error);
+  constexpr size_t kDraws = 200;
+  const std::string own = fmt::format("programs2 {} ", GetParam());
+  Lines now;
+  uint64_t seed = 0;
+  for (const auto& [name, texts] : all_texts()) {
+    Emitted emitted(GetParam());
+    size_t number = 0;
+    for (const std::string& text : texts) {
+      TextDraws draws(text, kWords, ++seed);
+      for (size_t i = 0; i < kDraws; ++i) {
+        auto graph = ir::parse(draws.next());
+        if (!graph.ok() || (!ir::verify(*graph).ok() && !ir::infer_shapes(*graph).ok())) continue;
+        if (ir::verify(*graph).ok() && is_small(*graph)) emitted.add(*graph, ++number);
+      }
+    }
+    now[own + name] = emitted.text();
+  }
+  expect_lines(kFile, own, now);
+}
+// Small values, and those next to powers of two.
+std::vector<int64_t> values_of_numbers() {
+  std::vector<int64_t> out;
+  for (int64_t value = 0; value <= 17; ++value) out.push_back(value);
+  for (int64_t power = 32; power <= 1024; power *= 2)
+    for (const int64_t value : {power - 1, power, power + 1, power + power / 2}) out.push_back(value);
+  return out;
+}
+TEST_P(ProgramsOfChips, WithEachNumberVaried) {
+  const log::ScopedLevel quiet(log::Level::error);
+  const std::string own = fmt::format("programs_numbers {} ", GetParam());
+  Lines now;
+  for (size_t i = 0; i < std::size(kNumberTexts); ++i) {
+    const std::string text = kNumberTexts[i];
+    for (const std::string& form : forms_of(numbers_of(text))) {
+      Emitted emitted(GetParam());
+      size_t number = 0;
+      for (const auto& [name, usual] : numbers_of(text)) {
+        if (name == "op" || name == "bytes") continue;
+        for (const int64_t value : values_of_numbers()) {
+          Numbers numbers = numbers_of(text);
+          if (!form.empty()) numbers["op"] = form;
+          numbers[name] = std::to_string(value);
+          if (is_too_large(numbers)) continue;
+          auto graph = ir::parse(sized(text, numbers));
+          if (graph.ok() && ir::infer_shapes(*graph).ok() && ir::verify(*graph).ok()) emitted.add(*graph, ++number);
+        }
+      }
+      now[fmt::format("{}{} {}", own, i, form)] = emitted.text();
+    }
+  }
+  expect_lines(kFile, own, now);
+}
+INSTANTIATE_TEST_SUITE_P(Each, ProgramsOfChips, ::testing::ValuesIn(kChips), [](const auto& one) {
+  std::string name = one.param;
+  std::ranges::replace(name, '-', '_');
+  return name;
+});
+
+}  // namespace
+}  // namespace skillet::answers
