@@ -3,6 +3,9 @@
 
 #include <cmath>
 
+#include "answers/changes.h"
+#include "answers/lines.h"
+#include "base/log.h"
 #include "frontend/onnx/testing/file.h"
 
 namespace skillet::onnx {
@@ -128,6 +131,11 @@ std::vector<OpRow> operations() {
       {"constant_doubles",
        sum_with("Cast", number("to", kFloat), {"d"}, {doubles("d", {0.5, -1, 2})}),
        {-0.5F, 2, 4, -3.5F, 4, 8}},
+      {"gather_columns", one("Gather", {"i"}, {number("axis", 2)}, {int64s("i", {2, 0})}), {2, -1, 6, -4}},
+      {"shape_of_a_constant",
+       {.nodes = {node("Shape", {"k"}, {"s"}, {number("start", 0)}), node("Reshape", {"x", "s"}, {"y"})},
+        .constants = {floats("k", {3, 2}, {1, 2, 3, 4, 5, 6})}},
+       {-1, 3, 2, -4, 5, 6}},
       {"pad", one("Pad", {"pads"}, {}, {int64s("pads", {0, 1, 0, 0, 0, 1})}), {0, 0, 0, 0, -1, 3, 2, 0, -4, 5, 6, 0}},
   };
 }
@@ -150,6 +158,26 @@ TEST_P(Operation, ComputesWhatOnnxSays) {
 
 INSTANTIATE_TEST_SUITE_P(Rows, Operation, testing::ValuesIn(operations()),
                          [](const auto& row) { return row.param.name; });
+
+// Files of the operations with one byte changed: numbers, sizes and types of attributes and constants. After an
+// intended change, run SKILLET_UPDATE=1 onnx_file_test to write tests/expectations/onnx.txt.
+TEST(Operation, FilesWithOneByteChangedAreReadAsBefore) {
+  const log::ScopedLevel quiet(log::Level::error);
+  Lines now;
+  for (const OpRow& row : operations()) {
+    Hash hash;
+    answers::each_change(file(row.parts), 1, [&](const Bytes& changed) {
+      std::vector<std::string> left;
+      ImportOptions options;
+      options.left = &left;
+      const auto graph = import(changed, "m", options);
+      hash.add(graph.ok() ? ir::print(*graph) : graph.error().message);
+      for (const std::string& one : left) hash.add(one);
+    });
+    now[fmt::format("operation {}", row.name)] = fmt::format("{} {}", hash.count(), hash.text());
+  }
+  expect_lines("tests/expectations/onnx.txt", "operation ", now);
+}
 
 TEST(Operation, IsLeftWithASentence) {
   struct Row {
