@@ -190,11 +190,16 @@ std::optional<Weights> weights_of(const Rewriter& rewriter, const Average& avera
 
 void add_weights(Rewriter& rewriter, const Average& average, const Weights& weights, ir::Shape filter, int32_t outputs,
                  ir::Op& op) {
+  Bytes taps(static_cast<size_t>(filter.elems()), static_cast<uint8_t>(weights.weight));
+  add_taps(rewriter, average, weights, std::move(filter), std::move(taps), outputs, op);
+}
+
+void add_taps(Rewriter& rewriter, const Average& average, const Weights& weights, ir::Shape filter, Bytes taps,
+              int32_t outputs, ir::Op& op) {
   const ir::Tensor from = rewriter.tensor(average.from), to = rewriter.tensor(average.to);
   const float scale = average.scale(weights);
-  Bytes bytes(static_cast<size_t>(filter.elems()), static_cast<uint8_t>(weights.weight));
   op.inputs.push_back(
-      rewriter.add_constant(to.name + "/ones", from.dtype, std::move(filter), std::move(bytes), {{scale}, {0}, 0}));
+      rewriter.add_constant(to.name + "/ones", from.dtype, std::move(filter), std::move(taps), {{scale}, {0}, 0}));
   Bytes biases(4 * static_cast<size_t>(outputs));
   for (size_t i = 0; i < biases.size(); i += 4) store_le(biases.data() + i, weights.bias);
   op.inputs.push_back(rewriter.add_constant(to.name + "/half", ir::DType::int32, {outputs}, std::move(biases),

@@ -57,5 +57,8 @@ std::optional<Weights> weights_of(const Rewriter& rewriter, const Average& avera
 // Adds a filter of this shape and the biases as inputs of `op`.
 void add_weights(Rewriter& rewriter, const Average& average, const Weights& weights, ir::Shape filter, int32_t outputs,
                  ir::Op& op);
+// The same, with these taps.
+void add_taps(Rewriter& rewriter, const Average& average, const Weights& weights, ir::Shape filter, Bytes taps,
+              int32_t outputs, ir::Op& op);
 
 }  // namespace skillet::passes

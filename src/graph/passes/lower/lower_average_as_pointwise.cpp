@@ -1,6 +1,8 @@
 // An average over the channels of each pixel as a convolution of 1x1, and so one over all pixels: channels become
 // pixels, and the pixels of each its channels, which one filter adds up. For images of so many channels that a filter
-// for each, written out for all of them, is too large.
+// for each, written out for all of them, is too large. Some chips have better evidence for square images: if no square
+// has as many pixels as there are channels, each pixel stands for some of them, with a filter for each.
+#include <algorithm>
 #include <utility>
 
 #include "graph/passes/lower/average.h"
@@ -48,6 +50,39 @@ void rewrite_channels(Rewriter& rewriter, ir::OpId id) {
                     .off = weights->off});
 }
 
+constexpr int32_t kFiltersMax = 16;  // more would be mostly zeros
+
+// The fewest channels of a pixel with which the pixels are a square; 1 if there is none.
+int32_t channels_of_a_pixel(int32_t channels) {
+  for (int32_t each = 1; each <= kFiltersMax; ++each) {
+    const ir::Shape image = as_image(channels / each, 1);
+    if (channels % each == 0 && image[1] == image[2]) return each;
+  }
+  return 1;
+}
+
+// `each` channels are a pixel: filter i adds up the pixels of channel i among them.
+std::vector<ir::Op> sum_of_pixels(Rewriter& rewriter, const Average& average, const Weights& weights, int32_t each) {
+  const ir::Tensor from = rewriter.tensor(average.from), to = rewriter.tensor(average.to);
+  const int32_t channels = from.shape[3], pixels = from.shape[1] * from.shape[2];
+  const ir::TensorId planes = rewriter.add_like(from, "/planes", {1, channels, from.shape[1], from.shape[2]});
+  const ir::TensorId image = rewriter.add_like(from, "/pixels", as_image(channels / each, each * pixels));
+  const ir::TensorId sums = rewriter.add_like(to, "/pixels", as_image(channels / each, each));
+  ir::Op transpose{.kind = ir::OpKind::transpose};
+  transpose.inputs = {average.from, rewriter.add_ints(to.name + "/order", {0, 3, 1, 2})};
+  transpose.outputs = {planes};
+  ir::ConvAttrs attrs{.padding = ir::Padding::valid};
+  attrs.activation = average.attrs.activation;
+  ir::Op conv{.kind = ir::OpKind::conv_2d, .attrs = attrs, .inputs = {image}, .outputs = {sums}};
+  Bytes taps(static_cast<size_t>(each) * static_cast<size_t>(each) * static_cast<size_t>(pixels), 0);
+  for (int32_t i = 0; i < each; ++i)
+    std::fill_n(taps.begin() + std::ptrdiff_t{i} * (each + 1) * pixels, pixels, static_cast<uint8_t>(weights.weight));
+  add_taps(rewriter, average, weights, {each, 1, 1, each * pixels}, std::move(taps), each, conv);
+  std::vector<ir::Op> ops = {std::move(transpose), rewriter.reshape(planes, image), std::move(conv)};
+  ops.push_back(rewriter.reshape(sums, average.to));
+  return ops;
+}
+
 void rewrite(Rewriter& rewriter, ir::OpId id) {
   const auto average = average_of(rewriter, rewriter.op(id));
   if (!average || rewriter.level(id) == Level::proven) return;
@@ -55,23 +90,15 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
   if (!is_global(*average, from.shape, to.shape)) return;
   const auto weights = weights_of(rewriter, *average);
   if (!weights) return;
-  const int32_t channels = from.shape[3];
-  const auto pixels = static_cast<int32_t>(average->pixels());
-  const ir::TensorId planes = rewriter.add_like(from, "/planes", {1, channels, from.shape[1], from.shape[2]});
-  const ir::TensorId image = rewriter.add_like(from, "/pixels", as_image(channels, pixels));
-  const ir::TensorId sums = rewriter.add_like(to, "/pixels", as_image(channels, 1));
-  ir::Op transpose{.kind = ir::OpKind::transpose};
-  transpose.inputs = {average->from, rewriter.add_ints(to.name + "/order", {0, 3, 1, 2})};
-  transpose.outputs = {planes};
-  ir::ConvAttrs attrs{.padding = ir::Padding::valid};
-  attrs.activation = average->attrs.activation;
-  ir::Op conv{.kind = ir::OpKind::conv_2d, .attrs = attrs, .inputs = {image}, .outputs = {sums}};
-  add_weights(rewriter, *average, *weights, {1, 1, 1, pixels}, 1, conv);
-  std::vector<ir::Op> ops = {std::move(transpose), rewriter.reshape(planes, image), std::move(conv)};
-  ops.push_back(rewriter.reshape(sums, average->to));
-  std::string text =
-      fmt::format("{} of {} pixels becomes CONV_2D 1x1 of {} channels", ir::op_name(rewriter.op(id)), pixels, pixels);
-  rewriter.replace({.ops = {id}, .kept = id, .by = std::move(ops), .text = std::move(text), .off = weights->off});
+  const int32_t square = channels_of_a_pixel(from.shape[3]);
+  for (const int32_t each : {square, 1}) {
+    std::string text = fmt::format("{} of {} pixels becomes CONV_2D 1x1 of {} channels", ir::op_name(rewriter.op(id)),
+                                   average->pixels(), average->pixels() * each);
+    std::vector<ir::Op> ops = sum_of_pixels(rewriter, *average, *weights, each);
+    const bool done =
+        rewriter.replace({.ops = {id}, .kept = id, .by = std::move(ops), .text = std::move(text), .off = weights->off});
+    if (done || square == 1) return;
+  }
 }
 
 }  // namespace

@@ -283,6 +283,24 @@ inline const Row kRowsOfMoves[] = {
      "op 3 RESHAPE in=[4 9] out=[1] shape=[1 1 1 4] source=0\n",
      "AVERAGE_POOL_2D of 3 pixels becomes CONV_2D 1x1 of 3 channels"},
     {"lower_average_as_pointwise",
+     "tensor 0 \"a\" uint8 1x1x3x8 scale=0.5 zero=3\n"
+     "tensor 1 \"b\" uint8 1x1x1x8 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 1\n"
+     "op 0 AVERAGE_POOL_2D in=[0] out=[1] padding=valid filter_h=1 filter_w=3\n",
+     "tensor 2 \"a/planes\" uint8 1x8x1x3 scale=0.5 zero=3\n"
+     "tensor 3 \"a/pixels\" uint8 1x2x2x6 scale=0.5 zero=3\n"
+     "tensor 4 \"b/pixels\" uint8 1x2x2x2 scale=0.5 zero=3\n"
+     "tensor 5 \"b/order\" int32 4 const=[0 3 1 2]\n"
+     "tensor 6 \"b/ones\" uint8 2x1x1x6 scale=0.0052083335 zero=0 const=[64 64 64 0 0 0 0 0 0 64 64 64]\n"
+     "tensor 7 \"b/half\" int32 2 scale=0.0026041667 zero=0 const=[0 0]\n"
+     "tensor 8 \"a/pixels/shape\" int32 4 const=[1 2 2 6]\n"
+     "tensor 9 \"b/shape\" int32 4 const=[1 1 1 8]\n"
+     "op 0 TRANSPOSE in=[0 5] out=[2]\n"
+     "op 1 RESHAPE in=[2 8] out=[3] shape=[1 2 2 6] source=0\n"
+     "op 2 CONV_2D in=[3 6 7] out=[4] padding=valid source=0\n"
+     "op 3 RESHAPE in=[4 9] out=[1] shape=[1 1 1 8] source=0\n",
+     "AVERAGE_POOL_2D of 3 pixels becomes CONV_2D 1x1 of 6 channels"},
+    {"lower_average_as_pointwise",
      "tensor 0 \"a\" int8 1x3x4 scale=0.5 zero=3\n"
      "tensor 1 \"x\" int32 1 const=[-1]\n"
      "tensor 2 \"b\" int8 1x3x1 scale=0.5 zero=3\n"
