@@ -1,6 +1,7 @@
 #include "npus/vivante/compiler/addition.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/int_math.h"
 
@@ -55,6 +56,18 @@ std::optional<AdditionGeometry> chunks_geometry(const Image& operand) {
   return fewest_chunks(operand.bytes());
 }
 
+// V8: the fewest chunks that are square images, a plane each. A filter of 1x1 makes its tiles as wide as those of
+// convolutions.
+std::optional<AdditionGeometry> square_chunks(int64_t elems) {
+  constexpr int64_t kSquaresMax = 64;  // more have large filters
+  for (int64_t chunks = 1; chunks <= kSquaresMax; ++chunks) {
+    const auto side = std::llround(std::sqrt(static_cast<double>(elems / chunks)));
+    if (side * side * chunks == elems && side <= kMaxImageSize)
+      return AdditionGeometry{image(side, side, 2 * chunks), image(side, side, chunks), 1, 1};
+  }
+  return std::nullopt;
+}
+
 Kernels planes_kernels(const AdditionWeights& w) {
   const auto first = static_cast<uint8_t>(w.first), second = static_cast<uint8_t>(w.second);
   auto weights = std::make_shared<const Bytes>(Bytes{first, 0, 0, 0, second, 0, 0, 0});
@@ -81,9 +94,10 @@ std::optional<AdditionGeometry> addition_geometry(const hw::ChipRow& chip, const
   return hw::generation_of(chip).chunked_additions ? chunks_geometry(operand) : planes_geometry(operand);
 }
 
-NnOperation addition_job(const hw::ChipRow& chip, const Image& operand, const AdditionWeights& weights) {
+NnOperation addition_job(const hw::ChipRow& chip, const Image& operand, const AdditionWeights& weights, bool square) {
   const hw::Generation& generation = hw::generation_of(chip);
-  const AdditionGeometry geometry = *addition_geometry(chip, operand);
+  const auto squares = square && generation.chunked_additions ? square_chunks(operand.bytes()) : std::nullopt;
+  const AdditionGeometry geometry = squares ? *squares : *addition_geometry(chip, operand);
   NnOperation nn{.in = geometry.in, .out = geometry.out, .sram_caches = chip.has(hw::kSramCaches)};
   nn.search_zero_runs = false;
   // Tiles as recorded: from the transposed image. The division of the buffer into rows is arbitrary anyway.

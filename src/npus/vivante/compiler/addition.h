@@ -18,7 +18,8 @@ struct AdditionGeometry {
 // Nothing if no image of these elements fits the chip's fields.
 std::optional<AdditionGeometry> addition_geometry(const hw::ChipRow& chip, const Image& operand);
 
-// The whole job except its slots and zero points. There must be a geometry.
-NnOperation addition_job(const hw::ChipRow& chip, const Image& operand, const AdditionWeights& weights);
+// The whole job except its slots and zero points. There must be a geometry. `square`: with square images where the chip
+// divides operands into chunks and there are such images.
+NnOperation addition_job(const hw::ChipRow& chip, const Image& operand, const AdditionWeights& weights, bool square);
 
 }  // namespace skillet::npus::vivante

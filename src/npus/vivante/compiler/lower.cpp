@@ -351,7 +351,8 @@ class Lowerer {
     place(slot_a, both, 0);
     SK_TRY_ASSIGN(const SlotId from_b, in_layout(b, layout));
     place(placeable(from_b, shape, zero_point(b)), both, tensor_bytes(a));
-    NnOperation nn = addition_job(chip_, shape, addition_weights(chip_, graph_, op, signed_bytes()));
+    const AdditionWeights weights = addition_weights(chip_, graph_, op, signed_bytes());
+    NnOperation nn = addition_job(chip_, shape, weights, tuning_.square_additions);
     if (tuning_.addition_tiles && hw::generation_of(chip_).chunked_additions)
       nn.tile_basis_width = nn.tile_basis_height = 0;
     nn.input = both;

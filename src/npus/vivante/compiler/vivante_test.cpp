@@ -301,26 +301,29 @@ op 0 DEPTHWISE_CONV_2D in=[0 1 2] out=[3]
   EXPECT_EQ(parts, (std::vector<int32_t>{2, 4, 8, 16, 32}));
 }
 
-// V8 divides operands into chunks of one row: tiles are a pixel wide, as recorded, or as wide as possible.
-TEST(VivanteTuning, TilesOfAdditionsAreWideWhereTuned) {
-  const auto graph = ir::parse(
-      "graph \"g\"\ntensor 0 \"a\" uint8 1x16x16x24 scale=0.5 zero=3\ntensor 1 \"b\" uint8 1x16x16x24 scale=0.5 "
-      "zero=5\n"
-      "tensor 2 \"c\" uint8 1x16x16x24 scale=1 zero=4\ninputs 0 1\noutputs 2\nop 0 ADD in=[0 1] out=[2]\n");
-  ASSERT_TRUE(graph.ok()) << graph.error().message;
-  const auto width = [&](const char* chip, npu::Tuning tuning) {
+// V8 divides operands into chunks. As recorded they are rows, and tiles a pixel wide. Else they are square images;
+// where there are none, tiles are as wide as possible if tuned.
+TEST(VivanteTuning, TilesOfAdditionsAreWide) {
+  const auto job = [&](const char* chip, npu::Tuning tuning, int32_t channels) {
+    std::string text = "graph \"g\"\n";
+    for (const char* tensor : {"0 \"a\"", "1 \"b\"", "2 \"c\""})
+      text += fmt::format("tensor {} uint8 1x16x16x{} scale=0.5 zero=3\n", tensor, channels);
+    const auto graph = ir::parse(text + "inputs 0 1\noutputs 2\nop 0 ADD in=[0 1] out=[2]\n");
     const hw::ChipRow& row = *hw::find_chip(chip);
     const auto lowered = lower(row, *graph, *tuning_of({.tuning = tuning}));
-    int32_t found = 0;
+    std::array<int32_t, 4> found{};
     for (const Operation& op : lowered->operations) {
-      if (const auto* nn = std::get_if<NnOperation>(&op.job)) found = tile(row, *nn).tile_x;
+      if (const auto* nn = std::get_if<NnOperation>(&op.job))
+        found = {nn->out.width, nn->out.height, nn->out.channels, tile(row, *nn).tile_x};
     }
     return found;
   };
-  EXPECT_EQ(width("imx8mp", npu::Tuning::recorded), 1);
-  EXPECT_EQ(width("imx8mp", npu::Tuning::proven), 1);
-  EXPECT_EQ(width("imx8mp", npu::Tuning::tuned), 64);
-  EXPECT_EQ(width("a311d", npu::Tuning::tuned), width("a311d", npu::Tuning::proven));
+  using Job = std::array<int32_t, 4>;
+  EXPECT_EQ(job("imx8mp", npu::Tuning::recorded, 24), (Job{384, 1, 16, 1}));
+  EXPECT_EQ(job("imx8mp", npu::Tuning::proven, 24), (Job{32, 32, 6, 32}));
+  EXPECT_EQ(job("imx8mp", npu::Tuning::proven, 67), (Job{1072, 1, 16, 1}));
+  EXPECT_EQ(job("imx8mp", npu::Tuning::tuned, 67), (Job{1072, 1, 16, 64}));
+  EXPECT_EQ(job("a311d", npu::Tuning::tuned, 24), job("a311d", npu::Tuning::proven, 24));
 }
 
 // Each tuning has its own switches and those of the tunings before it; none has those that are not known to work.
