@@ -19,6 +19,44 @@ std::vector<ir::Op> as_sums(Rewriter& rewriter, const ir::Op& old, bool by_add) 
   return larger(rewriter, by_add, a, b, to, old.kind == ir::OpKind::minimum);
 }
 
+constexpr const char* kNegates = "{} becomes ADD of what DEPTHWISE_CONV_2D negates";
+
+// The elements as pixels: a square image if there is one of few channels, which some chips have better evidence for.
+ir::Shape image_of(const ir::Shape& shape) {
+  constexpr int64_t kChannelsMax = 64;
+  const auto elems = static_cast<int32_t>(shape.elems());
+  for (int32_t channels = 1; channels <= kChannelsMax; ++channels) {
+    if (elems % channels != 0) continue;
+    if (const ir::Shape image = as_image(elems / channels, channels); image[1] == image[2]) return image;
+  }
+  return as_image(elems / shape.back(0), shape.back(0));
+}
+
+// A difference of tensors that are no images.
+void rewrite_flat(Rewriter& rewriter, ir::OpId id) {
+  ir::Op flat = rewriter.op(id);
+  const ir::TensorId to = flat.outputs[0];
+  const ir::Tensor out = rewriter.tensor(to);
+  if (out.shape.elems() < 1 || out.shape.elems() > INT32_MAX) return;
+  flat.outputs[0] = rewriter.add_like(out, "/image", image_of(out.shape));
+  std::vector<ir::Op> ops;
+  for (ir::TensorId& input : flat.inputs) {
+    const ir::Tensor one = rewriter.tensor(input);
+    const ir::TensorId image = rewriter.add_like(one, "/image", image_of(out.shape));
+    if (one.shape != out.shape || !is_pointwise(rewriter.tensor(image), rewriter.tensor(flat.outputs[0])))
+      return rewriter.drop();
+    ops.push_back(rewriter.reshape(input, image));
+    input = image;
+  }
+  const std::vector<ir::Op> sums = as_sums(rewriter, flat, true);
+  if (sums.empty() || !rewriter.same_pairs({flat}, sums, flat.inputs[0], flat.inputs[1], flat.outputs[0]))
+    return rewriter.drop();
+  ops.insert(ops.end(), sums.begin(), sums.end());
+  ops.push_back(rewriter.reshape(flat.outputs[0], to));
+  std::string text = fmt::format(kNegates, ir::op_name(flat));
+  rewriter.replace({.ops = {id}, .kept = id, .by = std::move(ops), .text = std::move(text)});
+}
+
 }  // namespace
 
 void lower_sub_as_sum(Rewriter& rewriter, ir::OpId id) {
@@ -27,8 +65,10 @@ void lower_sub_as_sum(Rewriter& rewriter, ir::OpId id) {
   if (!picks && old.kind != ir::OpKind::sub) return;
   const ir::TensorId a = old.inputs[0], b = old.inputs[1], to = old.outputs[0];
   const ir::Tensor first = rewriter.tensor(a), second = rewriter.tensor(b), out = rewriter.tensor(to);
-  if (a == b || !is_pointwise(first, out) || !is_pointwise(second, out) ||
-      (picks && (!same_meaning(first, out) || !same_meaning(second, out))) || rewriter.level(id) == Level::proven)
+  if (a == b || rewriter.level(id) == Level::proven) return;
+  if (!picks && out.shape.rank() != 4) return rewrite_flat(rewriter, id);
+  if (!is_pointwise(first, out) || !is_pointwise(second, out) ||
+      (picks && (!same_meaning(first, out) || !same_meaning(second, out))))
     return;
   for (const bool by_add : {false, true}) {
     std::vector<ir::Op> ops = as_sums(rewriter, old, by_add);
@@ -36,10 +76,10 @@ void lower_sub_as_sum(Rewriter& rewriter, ir::OpId id) {
       rewriter.drop();
       continue;
     }
-    std::string text = fmt::format("{} becomes {}", ir::op_name(old),
-                                   !picks   ? "ADD of what DEPTHWISE_CONV_2D negates"
-                                   : by_add ? "two ADD and the DEPTHWISE_CONV_2D that negates"
-                                            : "ADD of SUB");
+    std::string text = !picks ? fmt::format(kNegates, ir::op_name(old))
+                       : by_add
+                           ? fmt::format("{} becomes two ADD and the DEPTHWISE_CONV_2D that negates", ir::op_name(old))
+                           : fmt::format("{} becomes ADD of SUB", ir::op_name(old));
     if (rewriter.replace({.ops = {id}, .kept = id, .by = std::move(ops), .text = std::move(text)})) return;
   }
 }
