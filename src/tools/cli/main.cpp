@@ -9,6 +9,7 @@
 #include <new>
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include "base/environment.h"
 #include "base/log.h"
@@ -39,31 +40,30 @@ std::string footer(const ExitCodes& codes) {
   return fmt::format("Exit codes: 0 {}; 1 {}; 2 {}.", codes.fine, codes.failed, codes.cannot_begin);
 }
 
-void add_verbs(CommandLine& app, Outcome& outcome) {
-  add_run(app, outcome);
-  add_bench(app, outcome);
-  add_eval(app, outcome);
-  add_check(app, outcome);
-  add_fix(app, outcome);
-  add_quantize(app, outcome);
-  add_plan(app, outcome);
-  add_tune(app, outcome);
-  add_compile(app, outcome);
-  add_inspect(app, outcome);
-  add_decode(app, outcome);
-  add_edit(app, outcome);
-  add_diff(app, outcome);
-  add_lookup(app, outcome);
-  add_replay(app, outcome);
-  add_devices(app, outcome);
-  add_top(app, outcome);
-  add_trust(app, outcome);
-  add_prove(app, outcome);
-  add_doctor(app, outcome);
-  add_virtual(app, outcome);
-  add_capture(app, outcome);
-  add_bug(app, outcome);
-  add_cdi(app, outcome);
+struct VerbRow {
+  std::string_view name;
+  void (*add)(CommandLine& app, Outcome& outcome);
+  bool checks_variables = false;  // its options have the variables of the environment whose wrong values no verb takes
+};
+// In the order of the help.
+constexpr VerbRow kVerbs[] = {
+    {"run", add_run, true},   {"bench", add_bench},   {"eval", add_eval},
+    {"check", add_check},     {"fix", add_fix},       {"quantize", add_quantize, true},
+    {"plan", add_plan},       {"tune", add_tune},     {"compile", add_compile},
+    {"inspect", add_inspect}, {"decode", add_decode}, {"edit", add_edit},
+    {"diff", add_diff},       {"lookup", add_lookup}, {"replay", add_replay},
+    {"devices", add_devices}, {"top", add_top},       {"trust", add_trust},
+    {"prove", add_prove},     {"doctor", add_doctor}, {"virtual", add_virtual},
+    {"capture", add_capture}, {"bug", add_bug},       {"cdi", add_cdi},
+};
+
+// Adds the verb that the first argument names, or all for help and messages: their options take most of a short run's
+// time.
+void add_verbs(CommandLine& app, Outcome& outcome, std::string_view first) {
+  const auto named = std::ranges::find(kVerbs, first, &VerbRow::name);
+  for (const VerbRow& row : kVerbs) {
+    if (named == std::end(kVerbs) || &row == named || row.checks_variables) row.add(app, outcome);
+  }
   for (const Verb& verb : app.verbs()) {
     if (const ExitCodes* codes = exit_codes_of(verb.name())) verb.footer(footer(*codes));
   }
@@ -97,7 +97,7 @@ std::string fitted(std::string_view page) {
 void run(int argc, char** argv, Outcome& outcome) {
   CommandLine app(fmt::format(kAbout, fmt::join(kPythonVerbs, ", ")), "skillet");
   app.version("skillet " SKILLET_VERSION);
-  add_verbs(app, outcome);
+  add_verbs(app, outcome, argc > 1 ? argv[1] : "");
   const Result<std::string> said = app.parse(argc, argv);
   if (said.ok()) {
     out(fitted(*said));
