@@ -40,6 +40,7 @@ AVOID = {
     r"speaks? against": "contradicts",
 }
 AVOIDED = [(re.compile(rf"\b(?:{word})\b", re.I), instead) for word, instead in AVOID.items()]
+ANY_AVOIDED = re.compile("|".join(pattern.pattern for pattern, _ in AVOIDED), re.I)
 SPELLED_RIGHT = "cna,renderd"  # a unit of a chip, a device node
 
 SOURCES = {".h", ".cpp", ".def"}
@@ -88,14 +89,14 @@ def long_sentences(text):
 
 def avoided_words(text):
     for number, line in enumerate(text.splitlines(), 1):
-        for pattern, instead in AVOIDED:
+        for pattern, instead in AVOIDED if line and ANY_AVOIDED.search(line) else ():
             for found in pattern.finditer(line):
                 yield number, f"'{found[0]}': write {instead}"
 
 
 def comments_of(text):
     """The comments of a C++ or .def file, each on its line."""
-    return "\n".join(found[1] if (found := COMMENT_OF_CODE.search(line)) else "" for line in text.splitlines())
+    return "\n".join(found[1] if "//" in line and (found := COMMENT_OF_CODE.search(line)) else "" for line in text.splitlines())
 
 
 def findings_of(name, text):
