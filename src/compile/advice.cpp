@@ -17,8 +17,8 @@ struct Counts {
 };
 
 bool has_weights(ir::OpKind kind) {
-  return kind == ir::OpKind::conv_2d || kind == ir::OpKind::depthwise_conv_2d || kind == ir::OpKind::transpose_conv ||
-         kind == ir::OpKind::fully_connected;
+  using enum ir::OpKind;
+  return is_any_of(kind, {conv_2d, depthwise_conv_2d, transpose_conv, fully_connected});
 }
 
 bool differs(const std::vector<float>& scales) {
@@ -140,6 +140,7 @@ struct OnnxText {
 };
 constexpr OnnxText kOnnxTexts[] = {
 #define REMEDY_OF_ONNX(name, text) {npu::Remedy::name, text},
+#include "base/is_any_of.h"
 #include "npu/remedies_onnx.def"
 #undef REMEDY_OF_ONNX
 };

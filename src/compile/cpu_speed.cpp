@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/is_any_of.h"
 #include "graph/ir/macs.h"
 
 namespace skillet::compile {
@@ -48,23 +49,12 @@ double bytes_of(const ir::Graph& graph, const ir::Op& op) {
 }  // namespace
 
 CpuWork cpu_work_of(const ir::Graph& graph, ir::OpId id) {
-  switch (graph.op(id).kind) {
-    case ir::OpKind::depthwise_conv_2d: return CpuWork::depthwise;
-    case ir::OpKind::logistic:
-    case ir::OpKind::tanh:
-    case ir::OpKind::hard_swish:
-    case ir::OpKind::elu:
-    case ir::OpKind::exp:
-    case ir::OpKind::gelu:
-    case ir::OpKind::softmax:
-    case ir::OpKind::byte_table: return CpuWork::table;
-    case ir::OpKind::resize_bilinear:
-    case ir::OpKind::max_pool_2d:
-    case ir::OpKind::average_pool_2d:
-    case ir::OpKind::mean: return CpuWork::element;
-    default: break;
-  }
-  if (ir::is_elementwise(graph.op(id).kind)) return CpuWork::element;
+  using enum ir::OpKind;
+  const ir::OpKind kind = graph.op(id).kind;
+  if (kind == depthwise_conv_2d) return CpuWork::depthwise;
+  if (is_any_of(kind, {logistic, tanh, hard_swish, elu, exp, gelu, softmax, byte_table})) return CpuWork::table;
+  if (is_any_of(kind, {resize_bilinear, max_pool_2d, average_pool_2d, mean}) || ir::is_elementwise(kind))
+    return CpuWork::element;
   return ir::op_macs(graph, id) > 0 ? CpuWork::dense : CpuWork::copy;
 }
 

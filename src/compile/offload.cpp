@@ -7,6 +7,7 @@
 #include <limits>
 #include <set>
 
+#include "base/is_any_of.h"
 #include "graph/ir/macs.h"
 
 namespace skillet::compile {
@@ -73,28 +74,11 @@ struct Step {
 };
 
 bool only_moves_data(ir::OpKind kind) {
-  switch (kind) {
-    case ir::OpKind::concatenation:
-    case ir::OpKind::split:
-    case ir::OpKind::split_v:
-    case ir::OpKind::pad:
-    case ir::OpKind::pad_v2:
-    case ir::OpKind::mirror_pad:
-    case ir::OpKind::reshape:
-    case ir::OpKind::squeeze:
-    case ir::OpKind::expand_dims:
-    case ir::OpKind::transpose:
-    case ir::OpKind::strided_slice:
-    case ir::OpKind::slice:
-    case ir::OpKind::gather:
-    case ir::OpKind::pack:
-    case ir::OpKind::unpack:
-    case ir::OpKind::space_to_depth:
-    case ir::OpKind::depth_to_space:
-    case ir::OpKind::batch_to_space_nd:
-    case ir::OpKind::space_to_batch_nd: return true;
-    default: return false;
-  }
+  return is_any_of(kind, {ir::OpKind::concatenation, ir::OpKind::split, ir::OpKind::split_v, ir::OpKind::pad,
+                          ir::OpKind::pad_v2, ir::OpKind::mirror_pad, ir::OpKind::reshape, ir::OpKind::squeeze,
+                          ir::OpKind::expand_dims, ir::OpKind::transpose, ir::OpKind::strided_slice, ir::OpKind::slice,
+                          ir::OpKind::gather, ir::OpKind::pack, ir::OpKind::unpack, ir::OpKind::space_to_depth,
+                          ir::OpKind::depth_to_space, ir::OpKind::batch_to_space_nd, ir::OpKind::space_to_batch_nd});
 }
 
 class Scale {

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/is_any_of.h"
 #include "npu/driver.h"
 
 namespace skillet::npu {
@@ -53,34 +54,17 @@ bool repeats_pixels(const ir::Graph& graph, const ir::Op& op) {
 
 // Kinds that no chip takes, but that passes replace by other ops if they have 8 bits.
 bool runs_as_bytes(const ir::Graph& graph, const ir::Op& op) {
-  switch (op.kind) {
-    case ir::OpKind::mul:
-    case ir::OpKind::div: return remedy_of_constant(graph, op) != Remedy::none;
-    case ir::OpKind::average_pool_2d:
-    case ir::OpKind::max_pool_2d:
-    case ir::OpKind::mean:
-    case ir::OpKind::prelu:
-    case ir::OpKind::leaky_relu:
-    case ir::OpKind::relu6:
-    case ir::OpKind::hard_swish:
-    case ir::OpKind::maximum:
-    case ir::OpKind::minimum:
-    case ir::OpKind::slice:
-    case ir::OpKind::strided_slice:
-    case ir::OpKind::split_v:
-    case ir::OpKind::transpose_conv:
-    case ir::OpKind::space_to_depth: return true;
-    default: return false;
-  }
+  using enum ir::OpKind;
+  if (op.kind == mul || op.kind == div) return remedy_of_constant(graph, op) != Remedy::none;
+  return is_any_of(op.kind, {average_pool_2d, max_pool_2d, mean, prelu, leaky_relu, relu6, hard_swish, maximum, minimum,
+                             slice, strided_slice, split_v, transpose_conv, space_to_depth});
 }
 
 }  // namespace
 
 Remedy remedy_of_constant(const ir::Graph& graph, const ir::Op& op) {
   if (op.kind == ir::OpKind::minimum || op.kind == ir::OpKind::maximum) return Remedy::clip;
-  const bool is_linear = op.kind == ir::OpKind::add || op.kind == ir::OpKind::sub || op.kind == ir::OpKind::mul ||
-                         op.kind == ir::OpKind::div;
-  if (!is_linear) return Remedy::none;
+  if (!is_any_of(op.kind, {ir::OpKind::add, ir::OpKind::sub, ir::OpKind::mul, ir::OpKind::div})) return Remedy::none;
   for (size_t i = 0; i < op.inputs.size(); ++i) {
     const ir::Tensor& operand = graph.tensor(op.inputs[i]);
     const bool divides = op.kind == ir::OpKind::div && i == 0;  // the image divides a constant: no filter can do this

@@ -7,6 +7,8 @@
 #include <optional>
 #include <string_view>
 
+#include "base/is_any_of.h"
+
 namespace skillet::ir {
 
 // Values are stable: they appear in program files.
@@ -41,18 +43,8 @@ constexpr bool is_8bit(DType dtype) { return dtype == DType::int8 || dtype == DT
 
 // True for the types that affine quantization stores.
 constexpr bool is_integer(DType dtype) {
-  switch (dtype) {
-    case DType::int4:
-    case DType::int8:
-    case DType::uint8:
-    case DType::int16:
-    case DType::uint16:
-    case DType::int32:
-    case DType::uint32:
-    case DType::int64:
-    case DType::uint64: return true;
-    default: return false;
-  }
+  using enum DType;
+  return is_any_of(dtype, {int4, int8, uint8, int16, uint16, int32, uint32, int64, uint64});
 }
 
 }  // namespace skillet::ir

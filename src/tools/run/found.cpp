@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 
+#include "base/is_any_of.h"
 #include "tools/run/found_boxes.h"
 #include "tools/run/scores.h"
 
@@ -204,20 +205,11 @@ bool gives_scores(const ir::Graph& graph, size_t i) {
   const auto is_as_large = [&](ir::TensorId id) { return graph.tensor(id).shape.elems() == tensor.shape.elems(); };
   const auto maker = maker_of(graph, graph.outputs[i]);
   if (!maker) return true;
-  switch (*maker) {
-    case ir::OpKind::softmax:
-    case ir::OpKind::log_softmax:
-    case ir::OpKind::logistic: return true;
-    case ir::OpKind::fully_connected:
-    case ir::OpKind::batch_matmul:
-    case ir::OpKind::conv_2d:
-    case ir::OpKind::add:
-    case ir::OpKind::average_pool_2d:
-    case ir::OpKind::mean:
-    case ir::OpKind::opaque:  // logits, unless there are more outputs, or it is as large as an input
-      return graph.outputs.size() == 1 && std::ranges::none_of(graph.inputs, is_as_large);
-    default: return false;
-  }
+  using enum ir::OpKind;
+  if (is_any_of(*maker, {softmax, log_softmax, logistic})) return true;
+  // Logits, unless there are more outputs, or it is as large as an input.
+  return is_any_of(*maker, {fully_connected, batch_matmul, conv_2d, add, average_pool_2d, mean, opaque}) &&
+         graph.outputs.size() == 1 && std::ranges::none_of(graph.inputs, is_as_large);
 }
 
 std::optional<Task> recognise(const ir::Graph& graph) {

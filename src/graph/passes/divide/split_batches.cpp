@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "base/is_any_of.h"
 #include "graph/passes/divide/images.h"
 #include "graph/passes/rewrite.h"
 
@@ -23,15 +24,11 @@ std::vector<int32_t> ints_of(const ir::Graph& graph, ir::TensorId id) {
 
 bool keeps_images_apart(const ir::Graph& graph, const ir::Op& op) {
   if (ir::is_elementwise(op.kind)) return true;
+  if (is_any_of(op.kind, {OpKind::conv_2d, OpKind::depthwise_conv_2d, OpKind::average_pool_2d, OpKind::max_pool_2d,
+                          OpKind::resize_bilinear, OpKind::resize_nearest_neighbor, OpKind::depth_to_space,
+                          OpKind::space_to_depth}))
+    return true;
   switch (op.kind) {
-    case OpKind::conv_2d:
-    case OpKind::depthwise_conv_2d:
-    case OpKind::average_pool_2d:
-    case OpKind::max_pool_2d:
-    case OpKind::resize_bilinear:
-    case OpKind::resize_nearest_neighbor:
-    case OpKind::depth_to_space:
-    case OpKind::space_to_depth: return true;
     case OpKind::concatenation: {
       const int32_t axis = op.as<ir::ConcatAttrs>().axis, rank = graph.tensor(op.outputs[0]).shape.rank();
       return axis != 0 && axis != -rank;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/is_any_of.h"
 #include "graph/passes/rewrite.h"
 #include "graph/ref/all_bytes.h"
 
@@ -79,18 +80,8 @@ bool needs_table(Rewriter& rewriter, ir::OpId id) {
   const ir::Op& op = rewriter.op(id);
   const auto computed =
       std::ranges::count_if(op.inputs, [&](TensorId t) { return t >= 0 && !rewriter.tensor(t).is_constant(); });
-  switch (op.kind) {
-    case OpKind::quantize:
-    case OpKind::relu:
-    case OpKind::relu6:
-    case OpKind::relu_n1_to_1: return false;
-    case OpKind::add:
-    case OpKind::sub:
-    case OpKind::mul:
-      if (computed < 2) return false;
-      break;
-    default: break;
-  }
+  if (is_any_of(op.kind, {OpKind::quantize, OpKind::relu, OpKind::relu6, OpKind::relu_n1_to_1})) return false;
+  if (is_any_of(op.kind, {OpKind::add, OpKind::sub, OpKind::mul}) && computed < 2) return false;
   return rewriter.level(id) != Level::proven;
 }
 

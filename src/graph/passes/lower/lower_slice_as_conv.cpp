@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/is_any_of.h"
 #include "graph/passes/lower/picks.h"
 
 namespace skillet::passes {
@@ -99,9 +100,8 @@ ir::Op convolution(Rewriter& rewriter, ir::TensorId image, ir::TensorId result, 
 }
 
 bool moves_elements(ir::OpKind kind) {
-  return kind == ir::OpKind::slice || kind == ir::OpKind::strided_slice || kind == ir::OpKind::space_to_depth ||
-         kind == ir::OpKind::gather || kind == ir::OpKind::split || kind == ir::OpKind::split_v ||
-         kind == ir::OpKind::pad;
+  using enum ir::OpKind;
+  return is_any_of(kind, {slice, strided_slice, space_to_depth, gather, split, split_v, pad});
 }
 
 // Rows of a sequence become pixels.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/is_any_of.h"
+
 namespace skillet::passes {
 namespace {
 
@@ -19,15 +21,9 @@ ir::Tensor negated(const ir::Tensor& one) {
 int32_t lowest_of(ir::DType dtype) { return dtype == ir::DType::int8 ? -128 : 0; }
 
 bool is_of_two_operands(const ir::Op& op) {
-  switch (op.kind) {
-    case ir::OpKind::add:
-    case ir::OpKind::sub:
-    case ir::OpKind::mul:
-    case ir::OpKind::maximum:
-    case ir::OpKind::minimum:
-      return op.inputs.size() == 2 && op.inputs[0] != ir::kNoTensor && op.inputs[1] != ir::kNoTensor;
-    default: return false;
-  }
+  using enum ir::OpKind;
+  return is_any_of(op.kind, {add, sub, mul, maximum, minimum}) && op.inputs.size() == 2 &&
+         op.inputs[0] != ir::kNoTensor && op.inputs[1] != ir::kNoTensor;
 }
 
 bool has_exact_steps(const ir::Tensor& tensor) {

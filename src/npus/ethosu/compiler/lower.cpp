@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/int_math.h"
+#include "base/is_any_of.h"
 #include "graph/ref/range.h"
 #include "npu/driver.h"
 
@@ -339,16 +340,6 @@ class Lowerer {
   Operation operation_;
 };
 
-constexpr OpKind kComputed[] = {OpKind::conv_2d,         OpKind::depthwise_conv_2d, OpKind::transpose_conv,
-                                OpKind::fully_connected, OpKind::max_pool_2d,       OpKind::average_pool_2d,
-                                OpKind::quantize};
-constexpr OpKind kSameBytes[] = {OpKind::reshape, OpKind::squeeze, OpKind::expand_dims};
-
-template <size_t N>
-bool is_one_of(const OpKind (&kinds)[N], OpKind kind) {
-  return std::ranges::find(kinds, kind) != std::end(kinds);
-}
-
 }  // namespace
 
 Support too_large(const ir::Tensor& tensor) {
@@ -449,7 +440,7 @@ void set_type_range(const ir::Tensor& tensor, Operation& operation) {
 
 Lowered lower(const ir::Graph& graph, ir::OpId id) {
   const ir::Op& op = graph.op(id);
-  if (is_one_of(kSameBytes, op.kind)) {
+  if (is_any_of(op.kind, {OpKind::reshape, OpKind::squeeze, OpKind::expand_dims})) {
     const ir::Tensor& input = graph.tensor(op.inputs[0]);
     if (!is_moved(input.dtype) || input.bytes() < 1 || input.is_constant() || input.is_variable)
       return Support::no(npu::remedy_of_type(input.dtype), "'{}' is {}, or a constant; Skillet moves computed bytes",
@@ -464,7 +455,8 @@ Lowered lower(const ir::Graph& graph, ir::OpId id) {
   if (op.kind == OpKind::mean || op.kind == OpKind::reduce_max) return lower_reduction(graph, id);
   if (op.kind == OpKind::softmax) return lower_softmax(graph, id);
   if (is_function(op.kind)) return lower_function(graph, id);
-  if (!is_one_of(kComputed, op.kind))
+  if (!is_any_of(op.kind, {OpKind::conv_2d, OpKind::depthwise_conv_2d, OpKind::transpose_conv, OpKind::fully_connected,
+                           OpKind::max_pool_2d, OpKind::average_pool_2d, OpKind::quantize}))
     return Support::no(npu::remedy_of_op(graph, id), "Skillet has no {} for this chip", ir::op_name(op));
   return Lowerer(graph, id).run();
 }

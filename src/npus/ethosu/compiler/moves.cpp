@@ -1,6 +1,7 @@
 // Copies boxes of one tensor to boxes of another: ops that join, split, pad and transpose.
 #include <algorithm>
 
+#include "base/is_any_of.h"
 #include "graph/ref/strided_copy.h"
 #include "npu/driver.h"
 #include "npus/ethosu/compiler/lower.h"
@@ -293,10 +294,9 @@ class Mover {
 }  // namespace
 
 bool is_move(OpKind kind) {
-  constexpr OpKind kMoves[] = {OpKind::concatenation, OpKind::pack,   OpKind::unpack,         OpKind::split,
-                               OpKind::split_v,       OpKind::slice,  OpKind::strided_slice,  OpKind::transpose,
-                               OpKind::pad,           OpKind::pad_v2, OpKind::depth_to_space, OpKind::space_to_depth};
-  return std::ranges::find(kMoves, kind) != std::end(kMoves);
+  using enum OpKind;
+  return is_any_of(kind, {concatenation, pack, unpack, split, split_v, slice, strided_slice, transpose, pad, pad_v2,
+                          depth_to_space, space_to_depth});
 }
 
 // An average of one byte each.

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/is_any_of.h"
 #include "graph/ref/all_bytes.h"
 #include "npus/rockchip/compiler/numerics.h"
 
@@ -137,17 +138,8 @@ Result<Conv> make_leaky_sum(const ir::Tensor& from, const ir::Tensor& positive, 
 }
 
 bool is_table(ir::OpKind kind) {
-  switch (kind) {
-    case ir::OpKind::relu_n1_to_1:
-    case ir::OpKind::abs:
-    case ir::OpKind::logistic:
-    case ir::OpKind::tanh:
-    case ir::OpKind::hard_swish:
-    case ir::OpKind::elu:
-    case ir::OpKind::byte_table:
-    case ir::OpKind::exp: return true;
-    default: return false;
-  }
+  return is_any_of(kind, {ir::OpKind::relu_n1_to_1, ir::OpKind::abs, ir::OpKind::logistic, ir::OpKind::tanh,
+                          ir::OpKind::hard_swish, ir::OpKind::elu, ir::OpKind::byte_table, ir::OpKind::exp});
 }
 
 Result<std::array<int8_t, 256>> table_of(const ir::Graph& graph, const ir::Op& op) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/int_math.h"
+#include "base/is_any_of.h"
 #include "graph/ir/sign.h"
 #include "npus/rockchip/compiler/choices.h"
 #include "npus/rockchip/compiler/conv.h"
@@ -145,18 +146,15 @@ class Planner {
   // Channels that the operation writes at a time: pieces whose last group is not full spill past their end. 0: it
   // writes nothing.
   int32_t written_at_a_time(const ir::Op& op) const {
+    using enum OpKind;
+    if (is_any_of(op.kind, {conv_2d, fully_connected, space_to_depth})) return kKernelGroup;
+    if (is_any_of(op.kind, {depthwise_conv_2d, average_pool_2d, max_pool_2d, mean, reduce_max, reduce_min, slice,
+                            strided_slice, pad}))
+      return kDepthwiseGroup;
+    if (is_table(op.kind) || is_any_of(op.kind, {relu, relu6, leaky_relu, maximum, minimum, resize_bilinear,
+                                                 depth_to_space, resize_nearest_neighbor}))
+      return kAtom;
     switch (op.kind) {
-      case OpKind::conv_2d:
-      case OpKind::fully_connected: return kKernelGroup;
-      case OpKind::depthwise_conv_2d:
-      case OpKind::average_pool_2d:
-      case OpKind::max_pool_2d:
-      case OpKind::mean:
-      case OpKind::reduce_max:
-      case OpKind::reduce_min:
-      case OpKind::slice:
-      case OpKind::strided_slice: return kDepthwiseGroup;
-      case OpKind::space_to_depth: return kKernelGroup;
       case OpKind::concatenation:
         if (!is_of_channels(op)) return kDepthwiseGroup;
         return are_surfaces(graph_, op.inputs) ? kAtom : kKernelGroup;
@@ -167,28 +165,11 @@ class Planner {
         if (tuning_.has(hw::kPairsOfSums)) return kKernelGroup;
         return out_.fused[static_cast<size_t>(&op - graph_.ops.data())] >= 0 ? kKernelGroup : kAtom;
       case OpKind::sub: return tuning_.has(hw::kPairsOfSums) ? kKernelGroup : kAtom;
-      case OpKind::relu:
-      case OpKind::relu6:
-      case OpKind::relu_n1_to_1:
-      case OpKind::leaky_relu:
-      case OpKind::abs:
-      case OpKind::logistic:
-      case OpKind::tanh:
-      case OpKind::hard_swish:
-      case OpKind::elu:
-      case OpKind::exp:
-      case OpKind::byte_table:
-      case OpKind::maximum:
-      case OpKind::minimum:
-      case OpKind::resize_bilinear:
-      case OpKind::depth_to_space:
-      case OpKind::resize_nearest_neighbor: return kAtom;
       case OpKind::quantize: return keeps_bytes(graph_, op, tuning_) ? 0 : kAtom;
       case OpKind::reshape:
       case OpKind::squeeze:
       case OpKind::expand_dims:
         return keeps_channels(tensor(op.inputs[0]).shape, tensor(op.outputs[0]).shape) ? 0 : kAtom;
-      case OpKind::pad: return kDepthwiseGroup;
       default: return 0;
     }
   }

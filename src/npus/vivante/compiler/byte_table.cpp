@@ -8,6 +8,7 @@
 #include <map>
 #include <mutex>
 
+#include "base/is_any_of.h"
 #include "base/process_lock.h"
 #include "graph/ref/all_bytes.h"
 #include "npus/vivante/compiler/numerics.h"
@@ -139,33 +140,11 @@ bool is_single(const ir::Tensor& tensor) { return tensor.is_constant() && tensor
 }  // namespace
 
 int byte_input(const ir::Graph& graph, const ir::Op& op) {
-  switch (op.kind) {
-    case OpKind::relu6:
-    case OpKind::relu_n1_to_1:
-    case OpKind::relu_0_to_1:
-    case OpKind::leaky_relu:
-    case OpKind::tanh:
-    case OpKind::hard_swish:
-    case OpKind::elu:
-    case OpKind::exp:
-    case OpKind::gelu:
-    case OpKind::log:
-    case OpKind::sqrt:
-    case OpKind::rsqrt:
-    case OpKind::square:
-    case OpKind::neg:
-    case OpKind::byte_table:
-    case OpKind::quantize: return op.input(0) != ir::kNoTensor && !graph.tensor(op.inputs[0]).is_constant() ? 0 : -1;
-    case OpKind::add:
-    case OpKind::sub:
-    case OpKind::mul:
-    case OpKind::div:
-    case OpKind::maximum:
-    case OpKind::minimum:
-    case OpKind::prelu:
-    case OpKind::squared_difference: break;
-    default: return -1;
-  }
+  using enum OpKind;
+  if (is_any_of(op.kind, {relu6, relu_n1_to_1, relu_0_to_1, leaky_relu, tanh, hard_swish, elu, exp, gelu, log, sqrt,
+                          rsqrt, square, neg, byte_table, quantize}))
+    return op.input(0) != ir::kNoTensor && !graph.tensor(op.inputs[0]).is_constant() ? 0 : -1;
+  if (!is_any_of(op.kind, {add, sub, mul, div, maximum, minimum, prelu, squared_difference})) return -1;
   for (const int at : {0, 1}) {
     const ir::TensorId one = op.input(static_cast<size_t>(at)), other = op.input(static_cast<size_t>(1 - at));
     if (one == ir::kNoTensor || other == ir::kNoTensor || graph.tensor(one).is_constant()) continue;
