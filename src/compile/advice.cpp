@@ -8,6 +8,8 @@
 #include <map>
 #include <tuple>
 
+#include "base/is_any_of.h"
+
 namespace skillet::compile {
 namespace {
 
@@ -140,7 +142,6 @@ struct OnnxText {
 };
 constexpr OnnxText kOnnxTexts[] = {
 #define REMEDY_OF_ONNX(name, text) {npu::Remedy::name, text},
-#include "base/is_any_of.h"
 #include "npu/remedies_onnx.def"
 #undef REMEDY_OF_ONNX
 };

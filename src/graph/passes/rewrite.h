@@ -86,6 +86,10 @@ class Rewriter {
   // Returns false and leaves the graph unchanged if the chip supports the new ops no better, or a tensor or op is not
   // valid (a scale that does not fit a float).
   bool replace(Replacement replacement);
+  // The same for one op.
+  bool replace(ir::OpId op, std::vector<ir::Op> by, std::string text, int off = 0) {
+    return replace({.ops = {op}, .kept = op, .by = std::move(by), .text = std::move(text), .off = off});
+  }
   // Readers of the result of `ops` read `instead`; the ops are removed. Not for outputs of the graph.
   bool bypass(const std::vector<ir::OpId>& ops, ir::TensorId instead, std::string text);
 

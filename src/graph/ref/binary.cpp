@@ -16,8 +16,7 @@ using vector_math::Combine;
 
 KernelPtr quantized_kernel(const Context& c, const Combination& combination) {
   const Broadcast broadcast(c.input(0).shape, c.input(1).shape);
-  return with_8bit(c.output().dtype, [&](auto type) {
-    using T = decltype(type);
+  return with_8bit(c.output().dtype, [&]<typename T>(T) {
     return make_kernel([plan = combination, broadcast, a = c.input_index(0), b = c.input_index(1),
                         out = c.output_index()](Tensors t) mutable {
       broadcast.for_each_row([&](size_t a_at, size_t a_step, size_t b_at, size_t b_step, size_t out_at) {
@@ -180,8 +179,7 @@ Result<KernelPtr> quantized_quotient(const Context& c) {
   // The product is rounded to float first, as in TFLite.
   quotient.by = quantize_multiplier(static_cast<double>(x.scale() / (y.scale() * out.scale())));
   SK_TRY_ASSIGN(quotient.range, activation_range(c, c.attrs<ir::ActivationAttrs>().activation, c.output()));
-  return with_quantized(c.input(0).dtype, [&](auto type) {
-    using T = decltype(type);
+  return with_quantized(c.input(0).dtype, [&]<typename T>(T) {
     return elementwise<T>(c, [quotient](T a, T b) { return static_cast<T>(quotient(a, b)); });
   });
 }
@@ -245,8 +243,7 @@ uint32_t finite(uint32_t x) { return x; }
 }  // namespace
 
 Result<KernelPtr> prepare_add_n(const Context& c) {
-  const auto sum = [&](auto type) {
-    using T = decltype(type);
+  const auto sum = [&]<typename T>(T) {
     using Sum = std::conditional_t<std::is_integral_v<T>, uint32_t, T>;
     return make_kernel([ids = c.op().inputs, count = elem_count(c.output()), out = c.output_index()](Tensors t) {
       const auto value = [&](size_t operand, size_t i) {

@@ -129,8 +129,7 @@ Result<KernelPtr> make_byte_kernel(const Context& c, ByteConvPlan plan, size_t b
   plan.rows.resize(plan.strip_px * plan.depth_padded + kCopyBytes);
   plan.row_start.resize(plan.strip_px);
   plan.sums.resize(plan.strip_px * plan.channels_out);
-  return with_8bit(c.output().dtype, [&](auto type) {
-    using T = decltype(type);
+  return with_8bit(c.output().dtype, [&]<typename T>(T) {
     return make_kernel(
         [plan = std::move(plan), batches, in = c.input_index(0), out = c.output_index()](Tensors tensors) mutable {
           for (size_t b = 0; b < batches; ++b) {

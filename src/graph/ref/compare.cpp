@@ -62,8 +62,7 @@ Result<KernelPtr> quantized_comparison(const Context& c, IsOneOf f) {
 Result<KernelPtr> comparison(const Context& c, unsigned orders) {
   const IsOneOf f{orders};
   if (ir::is_8bit(c.input(0).dtype) && !c.input(0).quant.empty()) return quantized_comparison(c, f);
-  return with_type(c, c.input(0).dtype, [&](auto type) -> Result<KernelPtr> {
-    using T = decltype(type);
+  return with_type(c, c.input(0).dtype, [&]<typename T>(T) -> Result<KernelPtr> {
     return boolean_kernel(c, load_value<T>, load_value<T>, f);
   });
 }

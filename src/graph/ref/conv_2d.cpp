@@ -42,8 +42,7 @@ Result<KernelPtr> prepare_wide_conv_2d(const Context& c) {
                                                  .float_product = attrs.float_product}));
   SK_TRY_ASSIGN(ConvRows rows, ConvRows::of(c));
   rows.input_zero_point = input.quant.zero_point();
-  return with_8bit(input.dtype, [&](auto type) {
-    using T = decltype(type);
+  return with_8bit(input.dtype, [&]<typename T>(T) {
     return make_kernel([rows = std::move(rows), stage = std::move(stage), batches = dim(input, 0),
                         in = c.input_index(0), out = c.output_index()](Tensors tensors) mutable {
       const size_t channels = rows.channels_out;

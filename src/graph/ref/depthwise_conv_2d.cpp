@@ -125,8 +125,7 @@ Result<KernelPtr> prepare_depthwise_conv_2d(const Context& c) {
                 output_stage({.context = c, .channels = plan.channels, .activation = attrs.activation}));
   place_columns(plan);
   take_filter(plan, filter, stage);
-  return with_8bit(input.dtype, [&](auto type) {
-    using T = decltype(type);
+  return with_8bit(input.dtype, [&]<typename T>(T) {
     return make_kernel([plan = std::move(plan), batches = dim(input, 0), in = c.input_index(0),
                         out = c.output_index()](Tensors tensors) mutable {
       const size_t image_elems = plan.window.input_px() * plan.channels / plan.multiplier;

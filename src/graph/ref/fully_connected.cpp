@@ -73,8 +73,7 @@ Result<KernelPtr> prepare_wide_fully_connected(const Context& c) {
   plan.filter = widen_rows(filter, plan.channels, plan.depth, plan.depth_padded);
   plan.row.resize(plan.depth_padded);
   plan.sums.resize(plan.channels);
-  return with_8bit(input.dtype, [&](auto type) {
-    using T = decltype(type);
+  return with_8bit(input.dtype, [&]<typename T>(T) {
     return make_kernel(
         [plan = std::move(plan), in = c.input_index(0), out = c.output_index()](Tensors tensors) mutable {
           run_quantized(plan, elements<T>(tensors[in]), elements<T>(tensors[out]));

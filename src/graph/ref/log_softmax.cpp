@@ -105,8 +105,7 @@ Result<KernelPtr> prepare_log_softmax(const Context& c) {
   const double applied = std::ldexp(op.input.multiplier, op.input.shift - 31);
   op.back = quantize_multiplier(1 / applied);
   op.diff_min = -calculate_input_radius(kDiffIntegerBits, op.input.shift);
-  return with_8bit(c.input(0).dtype, [&](auto type) {
-    using T = decltype(type);
+  return with_8bit(c.input(0).dtype, [&]<typename T>(T) {
     return rows_kernel<T>(c, [op](const T* in, size_t size, T* to) { op.run(in, size, to); });
   });
 }

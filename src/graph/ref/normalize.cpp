@@ -42,8 +42,7 @@ Result<KernelPtr> prepare_l2_normalization(const Context& c) {
   if (activation != ir::Activation::none) return c.unsupported("fused activation {}", ir::activation_name(activation));
   if (c.input(0).dtype == ir::DType::float32) return rows_kernel<float>(c, l2_float_row);
   SK_TRY(c.need_quantized(c.input(0)));
-  return with_8bit(c.input(0).dtype, [&](auto type) {
-    using T = decltype(type);
+  return with_8bit(c.input(0).dtype, [&]<typename T>(T) {
     return rows_kernel<T>(c, [zero_point = c.input(0).quant.zero_point()](const T* in, size_t size, T* out) {
       l2_row(in, size, zero_point, out);
     });

@@ -134,8 +134,7 @@ Result<KernelPtr> prepare_max_pool_2d(const Context& c) {
     return max_pool<float>(c, plan, range);
   }
   SK_TRY_ASSIGN(const Range range, quantized_range(c));
-  return with_quantized(c.input(0).dtype, [&](auto type) {
-    using T = decltype(type);
+  return with_quantized(c.input(0).dtype, [&]<typename T>(T) {
     if constexpr (sizeof(T) == 1) return byte_max_pool<T>(c, plan, range);
     return max_pool<T>(c, plan, range);
   });

@@ -22,8 +22,7 @@ Result<KernelPtr> with_integer(const Context& c, const ir::Tensor& tensor, Body 
 Result<KernelPtr> quantize_float(const Context& c) {
   const float scale = c.output().quant.scale();
   const int32_t zero_point = c.output().quant.zero_point();
-  return with_integer(c, c.output(), [&](auto type) -> Result<KernelPtr> {
-    using T = decltype(type);
+  return with_integer(c, c.output(), [&]<typename T>(T) -> Result<KernelPtr> {
     if constexpr (sizeof(T) > 2) {
       return c.unsupported("float32 to {}", ir::dtype_name(c.output().dtype));
     } else {
@@ -39,8 +38,7 @@ KernelPtr dequantize_channels(const Context& c) {
   const ir::Tensor& input = c.input(0);
   size_t inner = 1;
   for (int d = input.quant.axis + 1; d < input.shape.rank(); ++d) inner *= static_cast<size_t>(input.shape[d]);
-  return with_8bit(input.dtype, [&](auto type) {
-    using T = decltype(type);
+  return with_8bit(input.dtype, [&]<typename T>(T) {
     return make_kernel([inner, quant = input.quant, count = elem_count(input), in = c.input_index(0),
                         out = c.output_index()](Tensors t) {
       for (size_t i = 0; i < count; ++i) {
@@ -110,8 +108,7 @@ void load_block(std::span<const uint8_t> bytes, size_t first, std::span<Wide> bl
 
 template <typename Wide>
 Result<KernelPtr> cast_from(const Context& c, LoadBlock<Wide> load) {
-  return with_type(c, c.output().dtype, [&](auto to_type) -> Result<KernelPtr> {
-    using To = decltype(to_type);
+  return with_type(c, c.output().dtype, [&]<typename To>(To) -> Result<KernelPtr> {
     return make_kernel(
         [load, count = elem_count(c.input(0)), in = c.input_index(0), out = c.output_index()](Tensors t) {
           std::array<Wide, kBlock> block;
@@ -149,8 +146,7 @@ Result<KernelPtr> prepare_dequantize(const Context& c) {
   }
   if (ir::is_8bit(input.dtype) && input.quant.per_channel()) return dequantize_channels(c);
   SK_TRY(c.need_quantized(input));
-  return with_8bit(input.dtype, [&](auto type) {
-    using T = decltype(type);
+  return with_8bit(input.dtype, [&]<typename T>(T) {
     return make_kernel([=, count = elem_count(input), in = c.input_index(0), out = c.output_index()](Tensors t) {
       vector_math::dequantize(elements<const T>(t[in]), count, scale, zero_point, elements<float>(t[out]));
     });
@@ -158,8 +154,7 @@ Result<KernelPtr> prepare_dequantize(const Context& c) {
 }
 
 Result<KernelPtr> prepare_cast(const Context& c) {
-  return with_type(c, c.input(0).dtype, [&](auto from_type) {
-    using From = decltype(from_type);
+  return with_type(c, c.input(0).dtype, [&]<typename From>(From) {
     using Wide = std::conditional_t<std::is_floating_point_v<From>, From, int64_t>;
     return cast_from<Wide>(c, load_block<Wide, From>);
   });

@@ -99,8 +99,7 @@ Result<void> check_quantized(const Context& c) {
 // finish(sum of raw values) computes each output.
 template <typename Finish>
 Result<KernelPtr> quantized_sums(const Context& c, const ReducePlan& plan, Finish finish) {
-  return with_quantized(c.input(0).dtype, [&](auto type) {
-    using T = decltype(type);
+  return with_quantized(c.input(0).dtype, [&]<typename T>(T) {
     const auto typed = [finish](int64_t sum) { return static_cast<T>(finish(sum)); };
     constexpr size_t kFitsInt32 = size_t{1} << (sizeof(T) == 1 ? 23 : 15);
     return plan.reduced < kFitsInt32 ? reduce_kernel<T, int32_t>(c, plan, typed)
@@ -148,8 +147,7 @@ Result<KernelPtr> extreme(const Context& c, Better better) {
   SK_TRY_ASSIGN(const ReducePlan plan, reduce_plan(c));
   if (c.input(0).dtype == ir::DType::boolean) return better(1, 0) ? prepare_reduce_any(c) : prepare_reduce_all(c);
   if (c.input(0).quant != c.output().quant) return c.unsupported("input and output have different quantization");
-  return with_number(c, c.input(0).dtype, [&](auto type) -> Result<KernelPtr> {
-    using T = decltype(type);
+  return with_number(c, c.input(0).dtype, [&]<typename T>(T) -> Result<KernelPtr> {
     using Limits = std::numeric_limits<T>;
     const T initial = better(T{1}, T{0}) ? Limits::lowest() : Limits::max();
     return fold_kernel<T>(c, plan, initial, [better](T best, T value) { return better(value, best) ? value : best; });
@@ -178,8 +176,7 @@ Result<KernelPtr> prepare_mean(const Context& c) {
   if (c.input(0).dtype == ir::DType::float32) {
     return reduce_kernel<float, float>(c, plan, [n = static_cast<float>(plan.reduced)](float sum) { return sum / n; });
   }
-  const auto integer_mean = [&](auto type) {
-    using T = decltype(type);
+  const auto integer_mean = [&]<typename T>(T) {
     return reduce_kernel<T, uint64_t>(
         c, plan, [n = plan.divisor()](uint64_t sum) { return static_cast<T>(static_cast<int64_t>(sum) / n); });
   };
@@ -193,8 +190,7 @@ Result<KernelPtr> prepare_sum(const Context& c) {
   if (c.input(0).dtype == ir::DType::float32) {
     return reduce_kernel<float, float>(c, plan, [](float sum) { return sum; });
   }
-  const auto integer_sum = [&](auto type) {
-    using T = decltype(type);
+  const auto integer_sum = [&]<typename T>(T) {
     return reduce_kernel<T, std::make_unsigned_t<T>>(c, plan, [](auto sum) { return static_cast<T>(sum); });
   };
   if (c.input(0).dtype == ir::DType::int32) return integer_sum(int32_t{});
@@ -210,8 +206,7 @@ Result<KernelPtr> prepare_reduce_prod(const Context& c) {
   SK_TRY_ASSIGN(const ReducePlan plan, reduce_plan(c));
   if (c.input(0).dtype == ir::DType::float32) return fold_kernel<float>(c, plan, 1, std::multiplies<>());
   if (c.input(0).dtype == ir::DType::boolean) return prepare_reduce_all(c);
-  const auto integer_product = [&](auto type) {
-    using T = decltype(type);
+  const auto integer_product = [&]<typename T>(T) {
     using U = std::make_unsigned_t<T>;
     return fold_kernel<T>(c, plan, 1, [](T x, T y) { return static_cast<T>(static_cast<U>(x) * static_cast<U>(y)); });
   };
@@ -243,8 +238,7 @@ Result<KernelPtr> prepare_arg(const Context& c, Better better) {
     if (i > axis) inner *= dim(input, i);
   }
   const size_t size = dim(input, static_cast<int>(axis));
-  const auto with_index = [&](auto type) -> Result<KernelPtr> {
-    using T = decltype(type);
+  const auto with_index = [&]<typename T>(T) -> Result<KernelPtr> {
     if (c.output().dtype == ir::DType::int64) return arg_kernel<T, int64_t>(c, outer, size, inner, better);
     return arg_kernel<T, int32_t>(c, outer, size, inner, better);
   };

@@ -73,8 +73,7 @@ Result<KernelPtr> prepare_topk_v2(const Context& c) {
       c.output().shape.back(0) > c.input(0).shape.back(0))
     return c.unsupported("the best {} of {}", c.output().shape.to_string(), c.input(0).shape.to_string());
   const bool narrow = c.output(1).dtype == ir::DType::int16;
-  return with_number(c, c.input(0).dtype, [&](auto type) -> Result<KernelPtr> {
-    using T = decltype(type);
+  return with_number(c, c.input(0).dtype, [&]<typename T>(T) -> Result<KernelPtr> {
     return narrow ? topk_kernel<T, int16_t>(c) : topk_kernel<T, int32_t>(c);
   });
 }

@@ -31,8 +31,7 @@ Result<KernelPtr> dequantized_lookup(const Context& c, size_t rows, size_t row) 
   if (!ir::is_8bit(c.input(1).dtype) || quant.empty() || (quant.per_channel() && quant.axis != 0)) {
     return c.unsupported("rows of {} to {}", ir::dtype_name(c.input(1).dtype), ir::dtype_name(c.output().dtype));
   }
-  return with_8bit(c.input(1).dtype, [&](auto type) {
-    using T = decltype(type);
+  return with_8bit(c.input(1).dtype, [&]<typename T>(T) {
     return make_kernel([=, op = c.describe(), scales = quant.scales, index_type = c.input(0).dtype,
                         count = elem_count(c.input(0)), at = c.input_index(0), from = c.input_index(1),
                         out = c.output_index()](Tensors t) -> Result<void> {
@@ -54,8 +53,7 @@ Result<KernelPtr> dequantized_lookup(const Context& c, size_t rows, size_t row) 
 
 Result<KernelPtr> prepare_scatter_nd(const Context& c) {
   SK_TRY(c.constant_ints(2));
-  return with_type(c, c.output().dtype, [&](auto type) -> Result<KernelPtr> {
-    using T = decltype(type);
+  return with_type(c, c.output().dtype, [&]<typename T>(T) -> Result<KernelPtr> {
     if constexpr (std::is_same_v<T, bool>) {
       return scatter_kernel<uint8_t>(c, [](uint8_t x, uint8_t y) -> uint8_t { return x != 0 || y != 0 ? 1 : 0; });
     } else {

@@ -70,24 +70,20 @@ Result<KernelPtr> prepare_unsorted_segment_sum(const Context& c) {
 
 Result<KernelPtr> prepare_unsorted_segment_prod(const Context& c) {
   SK_TRY(c.constant_int(2));
-  return of_type(c, [&](auto type) {
-    using T = decltype(type);
-    return segment_kernel(c, T{1}, wrapping<T>([](auto x, auto y) { return x * y; }));
-  });
+  return of_type(
+      c, [&]<typename T>(T) { return segment_kernel(c, T{1}, wrapping<T>([](auto x, auto y) { return x * y; })); });
 }
 
 Result<KernelPtr> prepare_unsorted_segment_max(const Context& c) {
   SK_TRY(c.constant_int(2));
-  return of_type(c, [&](auto type) {
-    using T = decltype(type);
+  return of_type(c, [&]<typename T>(T) {
     return segment_kernel(c, std::numeric_limits<T>::lowest(), [](T x, T y) { return std::max(x, y); });
   });
 }
 
 Result<KernelPtr> prepare_unsorted_segment_min(const Context& c) {
   SK_TRY(c.constant_int(2));
-  return of_type(c, [&](auto type) {
-    using T = decltype(type);
+  return of_type(c, [&]<typename T>(T) {
     return segment_kernel(c, std::numeric_limits<T>::max(), [](T x, T y) { return std::min(x, y); });
   });
 }

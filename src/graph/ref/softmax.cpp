@@ -125,8 +125,7 @@ Result<KernelPtr> quantized_softmax(const Context& c) {
   for (int32_t d = 0; d < 256 && -d >= plan.diff_min; ++d) {
     plan.exps[static_cast<size_t>(d)] = exp_on_negative_values(multiply_by_quantized_multiplier(-d, plan.input));
   }
-  return with_8bit(c.input(0).dtype, [&](auto type) {
-    using T = decltype(type);
+  return with_8bit(c.input(0).dtype, [&]<typename T>(T) {
     return rows_kernel<T>(c, [plan](const T* in, size_t depth, T* out) { softmax_row(plan, in, depth, out); });
   });
 }

@@ -110,8 +110,7 @@ Result<KernelPtr> prepare_transpose_conv(const Context& c) {
   plan.pixels.resize(kStripPx * plan.depth_padded);
   plan.products.resize(kStripPx * rows);
   plan.sums.resize(plan.window.input_px() * plan.channels);
-  return with_8bit(input.dtype, [&](auto type) {
-    using T = decltype(type);
+  return with_8bit(input.dtype, [&]<typename T>(T) {
     return make_kernel(
         [plan = std::move(plan), in = c.input_index(2), out = c.output_index()](Tensors tensors) mutable {
           for (size_t b = 0; b < plan.batches; ++b) {

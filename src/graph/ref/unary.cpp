@@ -35,8 +35,7 @@ Result<KernelPtr> table_kernel(const Context& c, F f) {
 // f of each element, for these types.
 template <typename... Ts, typename F>
 Result<KernelPtr> map_kernel(const Context& c, F f) {
-  return with_one_of<Ts...>(c, c.input(0).dtype, [&](auto type) {
-    using T = decltype(type);
+  return with_one_of<Ts...>(c, c.input(0).dtype, [&]<typename T>(T) {
     return make_kernel([f, count = elem_count(c.input(0)), in = c.input_index(0), out = c.output_index()](Tensors t) {
       for (size_t i = 0; i < count; ++i) elements<T>(t[out])[i] = f(load_element<T>(t[in], i));
     });

@@ -34,10 +34,7 @@ void merge_reshapes(Rewriter& rewriter, ir::OpId id) {
       return;
   }
   if (op.kind != ir::OpKind::reshape)
-    rewriter.replace({.ops = {id},
-                      .kept = id,
-                      .by = {rewriter.reshape(from, to)},
-                      .text = fmt::format("{} becomes RESHAPE", ir::op_name(op))});
+    rewriter.replace(id, {rewriter.reshape(from, to)}, fmt::format("{} becomes RESHAPE", ir::op_name(op)));
 }
 
 }  // namespace skillet::passes

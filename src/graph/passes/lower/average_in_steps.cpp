@@ -41,11 +41,7 @@ void average_in_steps(Rewriter& rewriter, ir::OpId id) {
   first.outputs = {
       rewriter.add_like(to, "/parts", {from.shape[0], from.shape[1] / *rows, from.shape[2] / *columns, from.shape[3]})};
   second.inputs[0] = first.outputs[0];
-  rewriter.replace({.ops = {id},
-                    .kept = id,
-                    .by = {std::move(first), std::move(second)},
-                    .text = "AVERAGE_POOL_2D becomes two, of parts and of those",
-                    .off = 1});
+  rewriter.replace(id, {std::move(first), std::move(second)}, "AVERAGE_POOL_2D becomes two, of parts and of those", 1);
 }
 
 }  // namespace skillet::passes

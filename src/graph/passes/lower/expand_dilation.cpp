@@ -55,7 +55,7 @@ void expand_dilation(Rewriter& rewriter, ir::OpId id) {
   op.inputs[1] =
       rewriter.add_constant(filter.name + "/dilated", filter.dtype, std::move(shape), std::move(bytes), filter.quant);
   attrs.dilation_h = attrs.dilation_w = 1;
-  rewriter.replace({.ops = {id}, .kept = id, .by = {std::move(op)}, .text = std::move(text)});
+  rewriter.replace(id, {std::move(op)}, std::move(text));
 }
 
 }  // namespace skillet::passes

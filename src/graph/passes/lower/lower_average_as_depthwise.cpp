@@ -61,11 +61,7 @@ void lower_average_as_depthwise(Rewriter& rewriter, ir::OpId id) {
       std::vector<ir::Op> ops = made(rewriter, *average, *weights, by_blocks);
       if (ops.empty()) {
         rewriter.drop();
-      } else if (rewriter.replace({.ops = {id},
-                                   .kept = id,
-                                   .by = std::move(ops),
-                                   .text = by_blocks ? text + " of blocks" : text,
-                                   .off = weights->off})) {
+      } else if (rewriter.replace(id, std::move(ops), by_blocks ? text + " of blocks" : text, weights->off)) {
         return;
       }
     }

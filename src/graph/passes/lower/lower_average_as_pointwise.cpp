@@ -43,11 +43,7 @@ void rewrite_channels(Rewriter& rewriter, ir::OpId id) {
   if (!weights) return;
   std::string text =
       fmt::format("{} of {} channels becomes CONV_2D 1x1", ir::op_name(rewriter.op(id)), average->columns);
-  rewriter.replace({.ops = {id},
-                    .kept = id,
-                    .by = sum_of_channels(rewriter, *average, *weights),
-                    .text = std::move(text),
-                    .off = weights->off});
+  rewriter.replace(id, sum_of_channels(rewriter, *average, *weights), std::move(text), weights->off);
 }
 
 constexpr int32_t kFiltersMax = 16;  // more would be mostly zeros
@@ -95,8 +91,7 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
     std::string text = fmt::format("{} of {} pixels becomes CONV_2D 1x1 of {} channels", ir::op_name(rewriter.op(id)),
                                    average->pixels(), average->pixels() * each);
     std::vector<ir::Op> ops = sum_of_pixels(rewriter, *average, *weights, each);
-    const bool done =
-        rewriter.replace({.ops = {id}, .kept = id, .by = std::move(ops), .text = std::move(text), .off = weights->off});
+    const bool done = rewriter.replace(id, std::move(ops), std::move(text), weights->off);
     if (done || square == 1) return;
   }
 }

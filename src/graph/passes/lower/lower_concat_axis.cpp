@@ -89,7 +89,7 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
   }
   std::string text = fmt::format("{} along axis {} becomes {} of channels", ir::op_name(old), axis,
                                  is_join(old.kind) ? "CONCATENATION" : "SPLIT");
-  rewriter.replace({.ops = {id}, .kept = id, .by = std::move(ops), .text = std::move(text)});
+  rewriter.replace(id, std::move(ops), std::move(text));
 }
 
 bool picks_elements(ir::OpKind kind) {
@@ -139,7 +139,7 @@ void rewrite_runs(Rewriter& rewriter, ir::OpId id) {
   ops.push_back(std::move(division));
   ops.insert(ops.end(), behind.begin(), behind.end());
   std::string text = fmt::format("{} of what follows each other becomes SPLIT_V of channels", ir::op_name(old));
-  rewriter.replace({.ops = {id}, .kept = id, .by = std::move(ops), .text = std::move(text)});
+  rewriter.replace(id, std::move(ops), std::move(text));
 }
 
 }  // namespace

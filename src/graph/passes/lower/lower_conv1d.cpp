@@ -202,7 +202,7 @@ void lower_conv1d(Rewriter& rewriter, ir::OpId id) {
       std::string text =
           fmt::format("{} {}x{} becomes CONV_2D of blocks of {} {}", ir::op_name(old), layer->filter.shape[1],
                       layer->filter.shape[2], block, layer->axes.along == 2 ? "columns" : "rows");
-      if (rewriter.replace({.ops = {id}, .kept = id, .by = std::move(ops), .text = std::move(text)})) return;
+      if (rewriter.replace(id, std::move(ops), std::move(text))) return;
     }
 }
 

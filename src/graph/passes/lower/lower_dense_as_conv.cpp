@@ -49,10 +49,8 @@ void lower_dense_as_conv(Rewriter& rewriter, ir::OpId id) {
   op.inputs = {rewriter.add(std::move(pixels)), rewriter.add(std::move(weights)), old.input(2)};
   op.outputs = {rewriter.add(std::move(results))};
   const ir::TensorId from = op.inputs[0], to = op.outputs[0];
-  rewriter.replace({.ops = {id},
-                    .kept = id,
-                    .by = {rewriter.reshape(old.inputs[0], from), std::move(op), rewriter.reshape(to, old.outputs[0])},
-                    .text = fmt::format("FULLY_CONNECTED of {} rows becomes CONV_2D 1x1", rows)});
+  rewriter.replace(id, {rewriter.reshape(old.inputs[0], from), std::move(op), rewriter.reshape(to, old.outputs[0])},
+                   fmt::format("FULLY_CONNECTED of {} rows becomes CONV_2D 1x1", rows));
 }
 
 }  // namespace skillet::passes

@@ -63,7 +63,7 @@ void make_dense(Rewriter& rewriter, ir::OpId id) {
       fmt::format("{} with {} filters a channel becomes CONV_2D", ir::op_name(op), attrs.depth_multiplier);
   op.kind = ir::OpKind::conv_2d;
   attrs.depth_multiplier = 1;
-  rewriter.replace({.ops = {id}, .kept = id, .by = {std::move(op)}, .text = std::move(text)});
+  rewriter.replace(id, {std::move(op)}, std::move(text));
 }
 
 void join_groups(Rewriter& rewriter, ir::OpId id) {
@@ -81,7 +81,7 @@ void join_groups(Rewriter& rewriter, ir::OpId id) {
   op.inputs[1] = rewriter.add_constant(filter.name + "/dense", filter.dtype, std::move(shape),
                                        ungrouped(filter, static_cast<size_t>(inputs)), filter.quant);
   std::string text = fmt::format("CONV_2D of {} groups becomes one of all channels", groups);
-  rewriter.replace({.ops = {id}, .kept = id, .by = {std::move(op)}, .text = std::move(text)});
+  rewriter.replace(id, {std::move(op)}, std::move(text));
 }
 
 }  // namespace

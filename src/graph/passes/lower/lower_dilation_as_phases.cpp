@@ -130,7 +130,7 @@ void rewrite(Rewriter& rewriter, ir::OpId id, const std::array<Axis, 2>& axes) {
                                  axes[0].dilation, axes[1].dilation, height, width);
   ops.push_back(std::move(op));
   std::ranges::move(back, std::back_inserter(ops));
-  rewriter.replace({.ops = {id}, .kept = id, .by = std::move(ops), .text = std::move(text)});
+  rewriter.replace(id, std::move(ops), std::move(text));
 }
 
 }  // namespace

@@ -95,7 +95,7 @@ void lower_leaky_relu_as_sum(Rewriter& rewriter, ir::OpId id) {
   if (!is_same && !(rewriter.may_be_off() && is_within_a_step(rewriter, old, slopes))) return rewriter.drop();
   std::string text =
       fmt::format("{} becomes the ADD of {} DEPTHWISE_CONV_2D 1x1", ir::op_name(old), falls ? "three" : "two");
-  rewriter.replace({.ops = {id}, .kept = id, .by = std::move(ops), .text = std::move(text), .off = is_same ? 0 : 1});
+  rewriter.replace(id, std::move(ops), std::move(text), is_same ? 0 : 1);
 }
 
 }  // namespace skillet::passes

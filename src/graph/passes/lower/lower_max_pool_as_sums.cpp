@@ -174,7 +174,7 @@ void lower_max_pool_as_sums(Rewriter& rewriter, ir::OpId id) {
   if (ops.empty()) return rewriter.drop();
   std::string text =
       fmt::format("MAX_POOL_2D {}x{} becomes {} convolutions and sums", attrs.filter_h, attrs.filter_w, ops.size());
-  rewriter.replace({.ops = {id}, .kept = id, .by = std::move(ops), .text = std::move(text)});
+  rewriter.replace(id, std::move(ops), std::move(text));
 }
 
 }  // namespace skillet::passes

@@ -82,7 +82,7 @@ bool rewrite_closely(Rewriter& rewriter, ir::OpId id) {
     return false;
   }
   std::string text = fmt::format("{} becomes {} 1x1", ir::op_name(old), affine_name(by));
-  return rewriter.replace({.ops = {id}, .kept = id, .by = std::move(by), .text = std::move(text), .off = 1});
+  return rewriter.replace(id, std::move(by), std::move(text), 1);
 }
 
 bool rewrite(Rewriter& rewriter, ir::OpId id) {
@@ -95,7 +95,7 @@ bool rewrite(Rewriter& rewriter, ir::OpId id) {
   const auto op = pointwise(rewriter, from, to, affine->factors);
   if (op && rewriter.same_bytes({old}, {*op}, from, to)) {
     std::string text = fmt::format("{} becomes DEPTHWISE_CONV_2D 1x1", ir::op_name(old));
-    if (rewriter.replace({.ops = {id}, .kept = id, .by = {*op}, .text = std::move(text)})) return true;
+    if (rewriter.replace(id, {*op}, std::move(text))) return true;
   } else {
     rewriter.drop();
   }

@@ -267,7 +267,7 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
       fmt::format("{} becomes {}CONV_2D 1x1 of {} channels{}", ir::op_name(old), filters.size() == 1 ? "" : "two ",
                   from.shape.elems() / from.shape[3], filters.size() == 1 ? "" : " and ADD");
   std::vector<ir::Op> ops = Writer(rewriter, *mixture, search).write(filters);
-  rewriter.replace({.ops = {id}, .kept = id, .by = std::move(ops), .text = std::move(text), .off = is_off ? 1 : 0});
+  rewriter.replace(id, std::move(ops), std::move(text), is_off ? 1 : 0);
 }
 
 }  // namespace

@@ -67,10 +67,7 @@ void lower_slice_as_box(Rewriter& rewriter, ir::OpId id) {
   slice.inputs = {image, rewriter.add_ints(name + "/begin", box->begin), rewriter.add_ints(name + "/size", box->size)};
   slice.outputs = {piece};
   std::vector<ir::Op> by = {std::move(slice), rewriter.reshape(piece, to)};
-  rewriter.replace({.ops = {id},
-                    .kept = id,
-                    .by = std::move(by),
-                    .text = fmt::format("{} of a box becomes SLICE", ir::op_name(old))});
+  rewriter.replace(id, std::move(by), fmt::format("{} of a box becomes SLICE", ir::op_name(old)));
 }
 
 }  // namespace skillet::passes

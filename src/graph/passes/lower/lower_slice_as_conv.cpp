@@ -151,7 +151,7 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
     text += fmt::format("{} {} {}x{}", i == 0 ? "" : ",", ir::op_name(ops.back()), moves->kernel_h, moves->kernel_w);
     if (piece != old.outputs[i]) ops.push_back(rewriter.reshape(piece, old.outputs[i]));
   }
-  rewriter.replace({.ops = {id}, .kept = id, .by = std::move(ops), .text = std::move(text)});
+  rewriter.replace(id, std::move(ops), std::move(text));
 }
 
 // A chain of ops that move channels of an image within its pixels, ending in `id`; empty: there is none.

@@ -54,7 +54,7 @@ void rewrite_flat(Rewriter& rewriter, ir::OpId id) {
   ops.insert(ops.end(), sums.begin(), sums.end());
   ops.push_back(rewriter.reshape(flat.outputs[0], to));
   std::string text = fmt::format(kNegates, ir::op_name(flat));
-  rewriter.replace({.ops = {id}, .kept = id, .by = std::move(ops), .text = std::move(text)});
+  rewriter.replace(id, std::move(ops), std::move(text));
 }
 
 }  // namespace
@@ -80,7 +80,7 @@ void lower_sub_as_sum(Rewriter& rewriter, ir::OpId id) {
                        : by_add
                            ? fmt::format("{} becomes two ADD and the DEPTHWISE_CONV_2D that negates", ir::op_name(old))
                            : fmt::format("{} becomes ADD of SUB", ir::op_name(old));
-    if (rewriter.replace({.ops = {id}, .kept = id, .by = std::move(ops), .text = std::move(text)})) return;
+    if (rewriter.replace(id, std::move(ops), std::move(text))) return;
   }
 }
 

@@ -176,7 +176,7 @@ void lower_transpose_conv(Rewriter& rewriter, ir::OpId id) {
                                  block == 1                      ? ""
                                  : rows.stride == columns.stride ? " and DEPTH_TO_SPACE"
                                                                  : " and RESHAPE");
-  rewriter.replace({.ops = {id}, .kept = id, .by = std::move(ops), .text = std::move(text)});
+  rewriter.replace(id, std::move(ops), std::move(text));
 }
 
 }  // namespace skillet::passes

@@ -123,7 +123,7 @@ void lower_uneven_stride(Rewriter& rewriter, ir::OpId id) {
   if (!has_same_windows(old.as<ir::ConvAttrs>(), in[2], rewriter.tensor(old.inputs[1]).shape[2], out[2])) return;
   std::string text =
       fmt::format("{} of stride 2x1 becomes one of 2x2 with two columns as channels, and RESHAPE", ir::op_name(old));
-  rewriter.replace({.ops = {id}, .kept = id, .by = Maker(rewriter, old).run(), .text = std::move(text)});
+  rewriter.replace(id, Maker(rewriter, old).run(), std::move(text));
 }
 
 }  // namespace skillet::passes

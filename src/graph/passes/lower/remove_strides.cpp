@@ -25,7 +25,7 @@ void unstride_op(Rewriter& rewriter, ir::OpId id) {
       std::string text = is_all ? fmt::format("{} of one window needs no stride", ir::op_name(op))
                                 : fmt::format("{} of one row or column of windows: strides of {}x{}", ir::op_name(op),
                                               attrs.stride_h, attrs.stride_w);
-      if (rewriter.replace({.ops = {id}, .kept = id, .by = {std::move(by)}, .text = std::move(text)})) return;
+      if (rewriter.replace(id, {std::move(by)}, std::move(text))) return;
     }
   };
   if (const auto* conv = std::get_if<ir::ConvAttrs>(&op.attrs)) {
@@ -143,7 +143,7 @@ void large_stride(Rewriter& rewriter, ir::OpId id) {
   std::string text =
       fmt::format("CONV_2D of stride {} becomes {}, the last of stride {}", stride, by.size() + 1, conv.stride_h);
   by.push_back(std::move(op));
-  rewriter.replace({.ops = {id}, .kept = id, .by = std::move(by), .text = std::move(text)});
+  rewriter.replace(id, std::move(by), std::move(text));
 }
 
 }  // namespace

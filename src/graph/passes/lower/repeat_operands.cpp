@@ -132,7 +132,7 @@ void repeat_operands(Rewriter& rewriter, ir::OpId id) {
     std::string text =
         fmt::format("{}operands of {} are repeated to {}", by_add ? "SUB becomes ADD of the negated; " : "",
                     ir::op_name(op), shape.to_string());
-    if (rewriter.replace({.ops = {id}, .kept = id, .by = std::move(by), .text = std::move(text)})) return;
+    if (rewriter.replace(id, std::move(by), std::move(text))) return;
   }
 }
 

@@ -44,7 +44,7 @@ void rescale_concat(Rewriter& rewriter, ir::OpId id) {
   ops.push_back(std::move(join));
   std::string text =
       fmt::format("CONCATENATION of other scales becomes one of {} DEPTHWISE_CONV_2D 1x1", ops.size() - 1);
-  rewriter.replace({.ops = {id}, .kept = id, .by = std::move(ops), .text = std::move(text)});
+  rewriter.replace(id, std::move(ops), std::move(text));
 }
 
 }  // namespace skillet::passes

@@ -137,11 +137,8 @@ void resize_by_axes(Rewriter& rewriter, ir::OpId id) {
   if (rows.off + columns.off <= kOffMax)
     ops = by_axes(rewriter, old.inputs[0], old.outputs[0], axis_of(rows), axis_of(columns));
   if (ops.empty()) return rewriter.drop();
-  rewriter.replace({.ops = {id},
-                    .kept = id,
-                    .by = std::move(ops),
-                    .text = fmt::format("{} becomes CONV_2D 1x1 over rows and over columns", ir::op_name(old)),
-                    .off = mirrors ? 0 : 1});
+  rewriter.replace(id, std::move(ops),
+                   fmt::format("{} becomes CONV_2D 1x1 over rows and over columns", ir::op_name(old)), mirrors ? 0 : 1);
 }
 
 void average_by_axes(Rewriter& rewriter, ir::OpId id) {
@@ -158,11 +155,7 @@ void average_by_axes(Rewriter& rewriter, ir::OpId id) {
   if (!rows || !columns) return;
   std::vector<ir::Op> ops = by_axes(rewriter, old.inputs[0], old.outputs[0], *rows, *columns, attrs.activation);
   if (ops.empty()) return rewriter.drop();
-  rewriter.replace({.ops = {id},
-                    .kept = id,
-                    .by = std::move(ops),
-                    .text = "AVERAGE_POOL_2D becomes CONV_2D 1x1 over rows and over columns",
-                    .off = 1});
+  rewriter.replace(id, std::move(ops), "AVERAGE_POOL_2D becomes CONV_2D 1x1 over rows and over columns", 1);
 }
 
 }  // namespace skillet::passes

@@ -141,11 +141,7 @@ void resize(Rewriter& rewriter, ir::OpId id) {
   repeat.outputs = {pixels};
   ops.push_back(std::move(repeat));
   ops.push_back(average(rewriter, pixels, old.outputs[0], filter, factor));
-  rewriter.replace({.ops = {id},
-                    .kept = id,
-                    .by = std::move(ops),
-                    .text = "RESIZE_BILINEAR becomes RESIZE_NEAREST_NEIGHBOR and an average",
-                    .off = 1});
+  rewriter.replace(id, std::move(ops), "RESIZE_BILINEAR becomes RESIZE_NEAREST_NEIGHBOR and an average", 1);
 }
 
 void mirror(Rewriter& rewriter, ir::OpId id) {

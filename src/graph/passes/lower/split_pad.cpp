@@ -55,7 +55,7 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
     const int32_t step = (most - 1) / count + 1;
     std::vector<ir::Op> ops = steps_of(rewriter, old.inputs[0], old.outputs[0], amounts, step);
     std::string text = fmt::format("PAD by {} becomes {} of at most {}", most, ops.size(), step);
-    if (rewriter.replace({.ops = {id}, .kept = id, .by = std::move(ops), .text = std::move(text)})) return;
+    if (rewriter.replace(id, std::move(ops), std::move(text))) return;
   }
 }
 
@@ -87,7 +87,7 @@ void take_apart(Rewriter& rewriter, ir::OpId id) {
     std::vector<ir::Op> ops = steps_of(rewriter, old.inputs[0], op.inputs[0], margins, (most - 1) / count + 1);
     std::string text = fmt::format("{} with up to {} of padding becomes PAD and one without", ir::op_name(old), most);
     ops.push_back(std::move(op));
-    if (rewriter.replace({.ops = {id}, .kept = id, .by = std::move(ops), .text = std::move(text)})) return;
+    if (rewriter.replace(id, std::move(ops), std::move(text))) return;
   }
 }
 

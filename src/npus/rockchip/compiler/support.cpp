@@ -200,8 +200,7 @@ Support product(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& o
 
 Support table(const ir::Graph& graph, const ir::Op& op) {
   const ir::Tensor &from = graph.tensor(op.inputs[0]), &to = graph.tensor(op.outputs[0]);
-  const Support first = all_of({takes(from), takes(to), fits_flat(from)});
-  if (!first.ok) return first;
+  if (const Support first = all_of({takes(from), takes(to), fits_flat(from)}); !first.ok) return first;
   if (const auto values = table_of(graph, op); !values.ok())
     return Support::no(Remedy::range, "{}", values.error().message);
   return Support::yes_unproven("a table for bytes: tables were recorded only with 16-bit floats");
@@ -223,8 +222,7 @@ Support selection(const ir::Graph& graph, const ir::Op& op) {
     if (bound->is_constant())
       return Support::no(npu::remedy_of_constant(graph, op),
                          "'{}' is constant; the NPU takes constants only as weights", bound->name);
-  const Support first = all_of({takes(a), takes(b), takes(to), fits_flat(a)});
-  if (!first.ok) return first;
+  if (const Support first = all_of({takes(a), takes(b), takes(to), fits_flat(a)}); !first.ok) return first;
   if (a.shape != b.shape)
     return Support::no(Remedy::shapes, "'{}' and '{}' differ in shape; the NPU does not broadcast", a.name, b.name);
   if (a.quant != b.quant || a.quant != to.quant)
@@ -235,8 +233,7 @@ Support selection(const ir::Graph& graph, const ir::Op& op) {
 
 Support blocks(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& op) {
   const ir::Tensor &from = graph.tensor(op.inputs[0]), &to = graph.tensor(op.outputs[0]);
-  const Support first = all_of({takes(from), takes(to)});
-  if (!first.ok) return first;
+  if (const Support first = all_of({takes(from), takes(to)}); !first.ok) return first;
   if (const Support same = keeps_values(from, to); !same.ok) return same;
   const Plane out = plane_of(to.shape);
   if (int64_t{out.channels} * out.channels > kWeightsMax)
@@ -247,8 +244,7 @@ Support blocks(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& op
 Support maximum(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   const ir::Op& op = graph.op(id);
   const ir::Tensor &from = graph.tensor(op.inputs[0]), &to = graph.tensor(op.outputs[0]);
-  const Support first = all_of({takes(from), takes(to)});
-  if (!first.ok) return first;
+  if (const Support first = all_of({takes(from), takes(to)}); !first.ok) return first;
   if (const Support same = keeps_values(from, to); !same.ok) return same;
   if (op.kind != OpKind::max_pool_2d && !image_axes(graph, op))
     return Support::no(Remedy::form, "it reduces axes other than rows and columns");
@@ -262,8 +258,7 @@ Support maximum(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
 
 Support enlarged(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& op) {
   const ir::Tensor &from = graph.tensor(op.inputs[0]), &to = graph.tensor(op.outputs[0]);
-  const Support first = all_of({takes(from), takes(to), fits_flat(from), fits_flat(to)});
-  if (!first.ok) return first;
+  if (const Support first = all_of({takes(from), takes(to), fits_flat(from), fits_flat(to)}); !first.ok) return first;
   if (const Support same = keeps_values(from, to); !same.ok) return same;
   const auto repeat = repeat_of(graph, op);
   if (!repeat && op.kind == OpKind::resize_bilinear)
@@ -347,8 +342,7 @@ Support division(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& 
 
 // Channels as pixels side by side.
 Support interleaved(const hw::ChipRow& chip, const ir::Tensor& from, const ir::Tensor& to, const Interleave& all) {
-  const Support first = all_of({takes(from), takes(to), fits_flat(from), fits_flat(to)});
-  if (!first.ok) return first;
+  if (const Support first = all_of({takes(from), takes(to), fits_flat(from), fits_flat(to)}); !first.ok) return first;
   if (const Support same = keeps_values(from, to); !same.ok) return same;
   const int64_t gap = all.rows > 1 ? int64_t{all.rows - 1} * all.to.width : all.columns - 1;
   if (std::max(all.rows, all.columns) > kRepeatMax || gap > kGapMax)
