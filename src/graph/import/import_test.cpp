@@ -273,6 +273,7 @@ TEST(Import, RefusesWithTheReason) {
            {"{data: [9, 8]}", "{offset: 64, size: 99999}", "buffer 1 at 64 with 99999 bytes is outside the file"},
            {"{data: [9, 8]}", "{offset: 18446744073709551615, size: 2}", "is outside the file"},
            {"{data: [9, 8]}", "{offset: 2, size: 18446744073709551615}", "is outside the file"},
+           {"{data: [9, 8]}", "{offset: 1, size: 2}", "is used before anything"},  // a placeholder
            {"is_variable: true", "external_buffer: 1", "its contents are in another file"},
            {"scale: [0.5], zero_point: [128]", "scale: [0.5], zero_point: [1, 2]", "1 scales but 2 zero points"},
            {"scale: [0.5], zero_point: [128]", "scale: [0.5], zero_point: [4294967296]", "zero point 4294967296"},

@@ -124,6 +124,17 @@ TEST(LayerGraph, IsALegalGraph) {
   EXPECT_EQ(made->graph.inputs.size(), 2U);  // the image, and the output of the activation
 }
 
+// A result of one element is one, a result of none is left out without a word.
+TEST(LayerGraph, HasResultsOfOneElement) {
+  sim::Layer one = conv(1, {}, 3, 1), none = conv(2, {}, 3, 0);
+  one.kh = one.kw = 8, one.out_h = one.out_w = 1, one.weights = 8 * 8 * 3;
+  const auto made = graph_of(std::vector{one, none});
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  ASSERT_EQ(made->graph.ops.size(), 1U);
+  EXPECT_EQ(made->graph.tensor(made->graph.outputs[0]).shape, (ir::Shape{1, 1, 1, 1}));
+  EXPECT_EQ(made->left_out, 0U);
+}
+
 // Every kind of layer, both kinds of padding, strides, dilation and activations, as the graph's text.
 TEST(LayerGraph, SaysWhatTheLayersSay) {
   const auto with = [](sim::Layer layer, auto change) {
