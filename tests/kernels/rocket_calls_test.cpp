@@ -379,6 +379,43 @@ TEST_F(RocketCalls, TheKernelRefuses) {
   EXPECT_EQ(calls_->close(fd), -EBADF);
 }
 
+// Structs of later kernels are longer: items of arrays are as far apart as the call says.
+TEST_F(RocketCalls, ItemsOfArraysMayBeFartherApart) {
+  start();
+  const int fd = calls_->open(kNode);
+  abi::CreateBo data{.size = 4096, .handle = 0, .dma_address = 0, .offset = 0}, commands = data;
+  ASSERT_EQ(calls_->ioctl(fd, abi::kCreateBo, &data), 0);
+  ASSERT_EQ(calls_->ioctl(fd, abi::kCreateBo, &commands), 0);
+  uint8_t *bytes = nullptr, *words = nullptr;
+  ASSERT_EQ(calls_->mmap(fd, 4096, data.offset, bytes), 0);
+  ASSERT_EQ(calls_->mmap(fd, 4096, commands.offset, words), 0);
+  struct Task {
+    abi::Task task;
+    uint64_t more;
+  };
+  struct Job {
+    abi::SubmitJob job;
+    uint64_t more;
+  };
+  Task tasks[4]{};
+  Job jobs[2]{};
+  for (uint32_t i = 0; i < 4; ++i) {  // each stores the byte before, plus one
+    store_le(words + 16 * i, static_cast<uint32_t>(data.dma_address) + i);
+    store_le(words + 16 * i + 4, static_cast<uint32_t>(data.dma_address) + i + 1);
+    tasks[i].task = {.regcmd = static_cast<uint32_t>(commands.dma_address) + 16 * i, .regcmd_count = 1};
+    jobs[i / 2].job = job_of(tasks[i / 2 * 2].task, data);
+    jobs[i / 2].job.task_count = 2, jobs[i / 2].job.task_struct_size = sizeof(Task);
+  }
+  abi::Submit call{
+      .jobs = reinterpret_cast<uintptr_t>(&jobs), .job_count = 2, .job_struct_size = sizeof(Job), .reserved = 0};
+  ASSERT_EQ(calls_->ioctl(fd, abi::kSubmit, &call), 0);
+  abi::PrepBo wait{.handle = data.handle, .reserved = 0, .timeout_ns = INT64_MAX};
+  ASSERT_EQ(calls_->ioctl(fd, abi::kPrepBo, &wait), 0);
+  EXPECT_EQ(bytes[4], 4);
+  calls_->pause(release_time_);
+  EXPECT_EQ(calls_->close(fd), 0);
+}
+
 // Each version of an out-of-tree kernel has its own flags, refuses unknown ones, and reports a job that it does not
 // accept. Mainline ignores all of these.
 TEST_F(RocketCalls, OutOfTreeKernelsHaveVersions) {

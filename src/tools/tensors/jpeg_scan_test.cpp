@@ -111,6 +111,26 @@ Bytes of_long_codes() {
   return file;
 }
 
+// The same picture with this number of components, each in a scan of its own.
+Bytes of_components(uint8_t count) {
+  const Bytes one = of_long_codes();
+  const auto scan = one.begin() + static_cast<std::ptrdiff_t>(first_data(one)) - 8;
+  Bytes file = {0xFF, 0xD8, 0xFF, 0xC0, 0, static_cast<uint8_t>(8 + 3 * count), 8, 0, 8, 0, 16, count};
+  for (uint8_t id = 1; id <= count; ++id) file.insert(file.end(), {id, 0x11, 0});
+  file.insert(file.end(), one.begin() + 15, scan - 2);  // the tables
+  for (uint8_t id = 1; id <= count; ++id) {
+    file.insert(file.end(), {0xFF, 0xDA, 0, 8, 1, id, 0, 0, 63, 0});
+    file.insert(file.end(), scan + 8, one.end() - 2);
+  }
+  file.insert(file.end(), {0xFF, 0xD9});
+  return file;
+}
+
+TEST(JpegScan, HasUpToFourComponents) {
+  for (uint8_t count = 1; count <= 4; ++count) EXPECT_EQ(jpeg_state(of_components(count)), JpegState::whole) << +count;
+  EXPECT_EQ(jpeg_state(of_components(5)), JpegState::damaged);
+}
+
 TEST(JpegScan, ReadsLongCodes) {
   const Bytes file = of_long_codes();
   EXPECT_EQ(jpeg_state(file), JpegState::whole);
