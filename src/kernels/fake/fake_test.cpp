@@ -13,6 +13,7 @@
 #include "kernels/etnaviv/abi.h"
 #include "kernels/fake/buffer.h"
 #include "kernels/fake/fault_plan.h"
+#include "kernels/fake/job_clock.h"
 #include "kernels/fake/jobs.h"
 #include "kernels/fake/simulated.h"
 #include "kernels/fake/sync_file.h"
@@ -50,6 +51,23 @@ std::span<uint8_t> bytes_of(Device& device, Handle handle) {
   const auto bytes = device.map(handle);
   EXPECT_TRUE(bytes.ok());
   return bytes.ok() ? *bytes : std::span<uint8_t>{};
+}
+
+// Once somebody reads it: a call takes its own time and that of the caches.
+TEST(JobClock, CountsCallsAndCaches) {
+  double all_caches = 0;
+  for (const char* chip : {"a311d", "rk3588", "imx93"}) {
+    auto timer = sim::create_timer(chip, sim::Jobs::open, {}).value();
+    const double call = timer->wall_us(0, 0, 0, 1), caches = timer->caches_us();
+    EXPECT_GT(call, 0) << chip;
+    all_caches += caches;
+    JobClock clock(std::move(timer));
+    clock.count_submission();
+    EXPECT_EQ(clock.read().count(), 0);
+    clock.count_submission();
+    EXPECT_EQ(clock.read().count(), static_cast<int64_t>((call + caches) * 1e3)) << chip;
+  }
+  EXPECT_GT(all_caches, 0);
 }
 
 TEST(Jobs, CutsDeadlinesThatAreTooFarAway) {
