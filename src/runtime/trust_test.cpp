@@ -311,10 +311,7 @@ TEST_F(TrustStore, WhatIsWrittenCanBeReadAgain) {
   TrustEntry wordy = entry("wordy");
   wordy.confirmed = false;
   for (int i = 0; i < 3000; ++i) wordy.evidence += "\xc3\xa4\\\n";
-  TrustEntry longest = entry("longest");
-  longest.evidence = std::string(600, 'e');
-  trust.add({longest, wordy});
-  EXPECT_EQ(trust.file().entries[0].evidence.size(), 511U);  // whole characters
+  trust.add({wordy});
   std::vector<TrustEntry> many;
   for (const TrustKind kind : {TrustKind::assumption, TrustKind::program, TrustKind::operation}) {
     for (int i = 0; i < 3000; ++i) {

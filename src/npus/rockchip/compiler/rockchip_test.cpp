@@ -266,6 +266,18 @@ TEST(RockchipDriver, JobsAreAsLongAsTheyMayBe) {
   }
 }
 
+// Weights stay loaded only within a job: an operation whose tasks share them begins another one, and is not divided.
+TEST(RockchipDriver, TasksThatShareWeightsAreInOneJob) {
+  const auto graph = ir::parse(
+      several("CONV_2D", "", 3, "1x400x512x64", "1x400x512x64", "64x3x3x64 scale=0.25 zero=131 const=zeros:36864"));
+  ASSERT_TRUE(graph.ok()) << graph.error().message;  // about 40 ms each
+  const auto program = driver().compile(driver().chips()[0], *graph, {.unproven = npu::Unproven::take});
+  ASSERT_TRUE(program.ok()) << program.error().message;
+  ASSERT_EQ(program->jobs.size(), 2U);
+  EXPECT_GT(program->jobs[1].commands.size(), 1U);
+  EXPECT_EQ(program->jobs[0].commands.size(), 2 * program->jobs[1].commands.size());
+}
+
 // The factors of small channels have fewer than 15 bits; half a step of one times 255 must be at most a quarter.
 TEST(RockchipDriver, ChannelsOfFewBitsWait) {
   constexpr double kOne = 32768, kErrorMax = 0.25;
