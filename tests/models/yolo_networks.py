@@ -3,7 +3,7 @@
 
 usage: yolo_networks.py FOLDER KIND-ACTIVATION-HEAD-SCALES ...     needs tensorflow (PyPI); for example v8-silu-full-pt
 
-KIND v5, v8 or v11; ACTIVATION silu, relu, relu6 or leaky; HEAD full (decoded boxes) or cat (boxes and classes of each grid);
+KIND v5, v8, v9 or v11; ACTIVATION silu, relu, relu6 or leaky; HEAD full (decoded boxes) or cat (boxes and classes of each grid);
 SCALES pt (per tensor) or pc (per channel).
 """
 import sys
@@ -54,6 +54,15 @@ class Net:
         y = self.conv(x, c//2); p = [y]
         for _ in range(3): p.append(L.MaxPool2D(5, 1, "same")(p[-1]))
         return self.conv(L.Concatenate()(p), c)
+    def aconv(self, x, c): return self.conv(L.AveragePooling2D(2, 1)(x), c, 3, 2)   # downsampling of v9
+    def csp(self, x, c, n):
+        a = self.conv(x, c//2); b = self.conv(x, c//2)
+        for _ in range(n): a = self.bottleneck(a, c//2, True, k=(3,3))
+        return self.conv(L.Concatenate()([a, b]), c)
+    def elan(self, x, c, c3, c4, n=3):   # RepNCSPELAN4 of v9; n = 0: ELAN1
+        y = self.conv(x, c3); parts = [y[..., :c3//2], y[..., c3//2:]]
+        for _ in range(2): parts.append(self.conv(self.csp(parts[-1], c4, n) if n else parts[-1], c4, 3))
+        return self.conv(L.Concatenate()(parts), c)
     def attention(self, x, c, heads):   # PSA of v10/v11
         b, h, w, _ = x.shape; n = h*w; kd = c//heads//2; hd = c//heads
         qkv = self.conv(x, heads*(2*kd+hd), a=False)
@@ -94,6 +103,17 @@ def v8(n, x, nc, w):
     o3 = x = n.c2f(cat(up(x), p3), c(256), 1, False)
     o4 = x = n.c2f(cat(n.conv(x, c(256), 3, 2), h4), c(512), 1, False)
     o5 = n.c2f(cat(n.conv(x, c(512), 3, 2), p5), c(1024), 1, False)
+    return [o3, o4, o5]
+def v9(n, x, nc, w):
+    c = lambda v: int(v*w*4)
+    x = n.conv(x, c(16), 3, 2); x = n.conv(x, c(32), 3, 2); x = n.elan(x, c(32), c(32), c(16), 0)
+    x = n.aconv(x, c(64)); p3 = x = n.elan(x, c(64), c(64), c(32))
+    x = n.aconv(x, c(96)); p4 = x = n.elan(x, c(96), c(96), c(48))
+    x = n.aconv(x, c(128)); x = n.elan(x, c(128), c(128), c(64)); p5 = x = n.sppf(x, c(128))
+    h4 = x = n.elan(cat(up(x), p4), c(96), c(96), c(48))
+    o3 = x = n.elan(cat(up(x), p3), c(64), c(64), c(32))
+    o4 = x = n.elan(cat(n.aconv(x, c(48)), h4), c(96), c(96), c(48))
+    o5 = n.elan(cat(n.aconv(x, c(64)), p5), c(128), c(128), c(64))
     return [o3, o4, o5]
 def v11(n, x, nc, w):
     c = lambda v: int(v*w)
@@ -148,7 +168,7 @@ def head8(n, feats, nc, size, dw):
     return tf.keras.ops.concatenate([box, L.Activation("sigmoid")(cls)], 1)
 def build(kind, activation, head, size=320, nc=80, w=0.25):
     n = Net(activation); i = L.Input((size,size,3), batch_size=1)
-    f = {"v5": v5, "v8": v8, "v11": v11}[kind](n, i, nc, w)
+    f = {"v5": v5, "v8": v8, "v9": v9, "v11": v11}[kind](n, i, nc, w)
     if kind == "v5":
         o = head5(n, f, nc, size) if head == "full" else [L.Conv2D(3*(5+nc), 1)(x) for x in f]
     elif head == "full": o = head8(n, f, nc, size, kind == "v11")

@@ -11,7 +11,11 @@ NETWORKS = {
     "v5, SiLU, whole head": "v5-silu-full-pt",
     "v5, RELU6, whole head": "v5-relu6-full-pt",
     "v8, SiLU, whole head": "v8-silu-full-pt",
+    "v8, RELU6, whole head": "v8-relu6-full-pt",
+    "v9, SiLU, whole head": "v9-silu-full-pt",
+    "v9, RELU6, whole head": "v9-relu6-full-pt",
     "v11, SiLU, whole head": "v11-silu-full-pt",
+    "v11, RELU6, whole head": "v11-relu6-full-pt",
     "v11, SiLU, boxes and classes of each grid": "v11-silu-cat-pt",
 }
 CHIPS = {"a311d": "predicted", "imx8mp": "predicted", "rk3588": "all"}

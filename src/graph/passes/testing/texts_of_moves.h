@@ -326,6 +326,26 @@ inline const Row kRowsOfMoves[] = {
      "tensor 4 \"b/half\" int32 1 scale=0.0078125 zero=0 const=[0]\n"
      "op 0 CONV_2D in=[0 3 4] out=[2] padding=valid\n",
      "SUM of 3 channels becomes CONV_2D 1x1"},
+    {"lower_sub_as_sum",
+     "tensor 0 \"a\" int8 3x4 scale=0.5 zero=3\n"
+     "tensor 1 \"b\" int8 3x4 scale=0.5 zero=3\n"
+     "tensor 2 \"c\" int8 3x4 scale=0.5 zero=3\n"
+     "inputs 0 1\noutputs 2\n"
+     "op 0 SUB in=[0 1] out=[2]\n",
+     "tensor 3 \"c/image\" int8 1x2x2x3 scale=0.5 zero=3\n"
+     "tensor 4 \"a/image\" int8 1x2x2x3 scale=0.5 zero=3\n"
+     "tensor 5 \"a/image/shape\" int32 4 const=[1 2 2 3]\n"
+     "tensor 6 \"b/image\" int8 1x2x2x3 scale=0.5 zero=3\n"
+     "tensor 7 \"b/image/shape\" int32 4 const=[1 2 2 3]\n"
+     "tensor 8 \"b/image/negated\" int8 1x2x2x3 scale=0.5 zero=-4\n"
+     "tensor 9 \"b/image/negated/factors\" int8 1x1x1x3 scale=0.015625 zero=0 const=[-64 -64 -64]\n"
+     "tensor 10 \"c/shape\" int32 2 const=[3 4]\n"
+     "op 0 RESHAPE in=[0 5] out=[4] shape=[1 2 2 3]\n"
+     "op 1 RESHAPE in=[1 7] out=[6] shape=[1 2 2 3] source=0\n"
+     "op 2 DEPTHWISE_CONV_2D in=[6 9 -] out=[8] padding=valid source=0\n"
+     "op 3 ADD in=[4 8] out=[3] source=0\n"
+     "op 4 RESHAPE in=[3 10] out=[2] shape=[3 4] source=0\n",
+     "SUB becomes ADD of what DEPTHWISE_CONV_2D negates"},
     {"lower_average_as_depthwise",
      "tensor 0 \"a\" uint8 1x4x2x1 scale=0.5 zero=3\n"
      "tensor 1 \"b\" uint8 1x1x2x1 scale=0.5 zero=3\n"
