@@ -1,6 +1,10 @@
 """Tests the parts of mutate.py that need no build: its table, the order of tests, what is recorded."""
 import pathlib
+import sys
 import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "integration"))
+import long_cases  # noqa: E402
 
 import draw
 import mutate
@@ -80,7 +84,7 @@ class MutateTest(unittest.TestCase):
         twice = draw.mutant_of("src/a.cpp", ["one {", "  a;", "two {", "  a;"], 3, "slip", "  b;")
         self.assertEqual((twice.old, twice.new), ("two {\n  a;", "two {\n  b;"))
 
-    def test_drawn_bugs_have_their_places(self):
+    def test_long_drawn_bugs_have_their_places(self):
         root = pathlib.Path(__file__).resolve().parents[2]
         drawn = draw.draw(root, 300, 1)
         self.assertEqual(len({m.key() for m in drawn}), 300)
@@ -111,4 +115,4 @@ class MutateTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    long_cases.main()

@@ -91,11 +91,11 @@ class CApi(unittest.TestCase):
                 self.assertIn(named, err)
 
     def test_faults_are_named_and_no_result_is_stale(self):
-        """Runs each model with one of the faults."""
-        self.names_faults((model, FAULTS[i % len(FAULTS)]) for i, model in enumerate(MODELS))
+        """Runs a model with each of the faults."""
+        self.names_faults(zip(MODELS, FAULTS))
 
     def test_long_all_faults_are_named(self):
-        self.names_faults((model, fault) for i, model in enumerate(MODELS) for k, fault in enumerate(FAULTS) if k != i % len(FAULTS))
+        self.names_faults((model, fault) for model in MODELS for fault in FAULTS if (model, fault) not in zip(MODELS, FAULTS))
 
     def test_one_lost_job_is_run_again(self):
         for kind in "drop", "reset":
@@ -109,16 +109,22 @@ class CApi(unittest.TestCase):
         self.assertIn("it ignores the pooling unit's interrupts", err)
 
     def test_networks_at_once_have_one_core(self):
+        self.has_one_core(8, 3)
+
+    def test_long_many_runs_at_once_have_one_core(self):
+        self.has_one_core(30, 10)
+
+    def has_one_core(self, of_threads, of_processes):
         """Runs threads and processes. The simulated chip ends a job that begins while its other core has one."""
-        rows, err = self.rows(True, MODELS, runs=30)
+        rows, err = self.rows(True, MODELS, runs=of_threads)
         self.assertFalse([row for row in rows if row["error"]], err)
         self.assertNotIn("another core", err)
         with tempfile.TemporaryDirectory() as folder:
             # Not into one pipe, in which long lines of two programs would mix.
-            command = f'"{sys.executable}" -c "$0" 1 10 "$@" >"{folder}/first" & "{sys.executable}" -c "$0" 1 10 "$@" >"{folder}/second"; wait'
+            command = f'"{sys.executable}" -c "$0" 1 {of_processes} "$@" >"{folder}/first" & "{sys.executable}" -c "$0" 1 {of_processes} "$@" >"{folder}/second"; wait'
             _, err = virtual("sh", "-c", command, RUN, *MODELS)
             rows = [row for name in ("first", "second") for row in json.loads(Path(folder, name).read_text(encoding="utf-8") or "[]")]
-        self.assertEqual((len(rows), [row for row in rows if row["error"] or row["difference"] > 1]), (20 * len(MODELS), []), err)
+        self.assertEqual((len(rows), [row for row in rows if row["error"] or row["difference"] > 1]), (2 * of_processes * len(MODELS), []), err)
 
     def test_another_program_s_turn_is_waited_for(self):
         holder = ("import fcntl, subprocess, sys, time\n"

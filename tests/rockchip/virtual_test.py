@@ -10,6 +10,9 @@ import tempfile
 import unittest
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "integration"))
+import long_cases
+
 SKILLET = sys.argv.pop()
 ROOT = Path(__file__).resolve().parents[2]
 MODEL = str(ROOT / "models/digits.tflite")
@@ -120,29 +123,34 @@ class Node(unittest.TestCase):
             self.assertEqual(code, 0, out + err)
 
     def test_jobs_beside_others(self):
-        """Cores of the RK3588 are independent. Those of the RK3576 share memory banks, which the first core's programs use."""
+        """The cores of the RK3576 share memory banks, which the first core's programs use."""
+        self.runs_beside("rk3576", "rk3588", 1, "while another core has one in the same banks")
+
+    def test_long_jobs_beside_others(self):
+        """Cores of the RK3588 are independent."""
+        self.runs_beside("rk3588", "rk3576", 0, "")
+
+    def runs_beside(self, chip, other, code, said):
         with tempfile.TemporaryDirectory() as folder:
-            for chip in ("rk3588", "rk3576"):
-                self.assertEqual(call(SKILLET, "run", MODEL, "--image", PICTURE, "--device", f"sim:{chip}", "--unproven", "take",
-                                      "--partition", "all", "--record", f"{folder}/{chip}.skp")[0], 0)
-            for chip, other, code, said in (("rk3588", "rk3576", 0, ""),
-                                            ("rk3576", "rk3588", 1, "while another core has one in the same banks")):
-                jobs = f"{folder}/{chip}.skp"
-                done = call(SKILLET, "virtual", "--chip", chip, "--", SKILLET, "replay", jobs, "--device", "npu", "--beside", jobs, "--json")
-                self.assertEqual(done[0], code, done[2])
-                self.assertIn(said, done[2])
-                report = json.loads(done[1])
-                self.assertEqual(report["compared_with"], "alone")
-                self.assertGreater(report["overlaps"], 0)
-                if not said:  # else one of the two cores fails, and timing decides which one
-                    self.assertGreaterEqual(report["jobs_beside"], 100)
-                    self.assertFalse(any(one["differing"] for one in report["written"]))
-                # A lost job is not silently repeated, and a job that is lost on the other core does not count.
-                for fail, more in (("job:1:drop", ["--against", f"sim:{chip}"]), ("job:*:drop", ["--beside", jobs])):
-                    done = call(SKILLET, "virtual", "--chip", chip, "--fail", fail, "--", SKILLET, "replay", jobs, "--device", "npu", *more)
-                    self.assertEqual((done[0] != 0, "wrote nothing at" in done[2]), (True, True), done)
-                done = call(SKILLET, "replay", jobs, "--device", f"sim:{chip}", "--beside", f"{folder}/{other}.skp")
-                self.assertEqual((done[0], f"was recorded on chip '{other}', not '{chip}'" in done[2]), (2, True), done)
+            for one in ("rk3588", "rk3576"):
+                self.assertEqual(call(SKILLET, "run", MODEL, "--image", PICTURE, "--device", f"sim:{one}", "--unproven", "take",
+                                      "--partition", "all", "--record", f"{folder}/{one}.skp")[0], 0)
+            jobs = f"{folder}/{chip}.skp"
+            done = call(SKILLET, "virtual", "--chip", chip, "--", SKILLET, "replay", jobs, "--device", "npu", "--beside", jobs, "--json")
+            self.assertEqual(done[0], code, done[2])
+            self.assertIn(said, done[2])
+            report = json.loads(done[1])
+            self.assertEqual(report["compared_with"], "alone")
+            self.assertGreater(report["overlaps"], 0)
+            if not said:  # else one of the two cores fails, and timing decides which one
+                self.assertGreaterEqual(report["jobs_beside"], 100)
+                self.assertFalse(any(one["differing"] for one in report["written"]))
+            # A lost job is not silently repeated, and a job that is lost on the other core does not count.
+            for fail, more in (("job:1:drop", ["--against", f"sim:{chip}"]), ("job:*:drop", ["--beside", jobs])):
+                done = call(SKILLET, "virtual", "--chip", chip, "--fail", fail, "--", SKILLET, "replay", jobs, "--device", "npu", *more)
+                self.assertEqual((done[0] != 0, "wrote nothing at" in done[2]), (True, True), done)
+            done = call(SKILLET, "replay", jobs, "--device", f"sim:{chip}", "--beside", f"{folder}/{other}.skp")
+            self.assertEqual((done[0], f"was recorded on chip '{other}', not '{chip}'" in done[2]), (2, True), done)
 
     def test_programs_beside_use_no_turn_of_others(self):
         """Pools are right beside pools of the other core.
@@ -179,4 +187,4 @@ class Node(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    long_cases.main()

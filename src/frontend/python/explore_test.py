@@ -278,6 +278,10 @@ class Explore(unittest.TestCase):
         return plants
 
     def test_planted_fields_are_found(self):
+        self.assertEqual(self.planted(A311D, 1, random.Random(2)), 0)
+
+    @unittest.skipUnless(IS_LONG, "fast tests only")
+    def test_long_planted_fields_of_vivante(self):
         self.assertEqual(self.planted(A311D, 2, random.Random(2)), 0)
 
     @unittest.skipUnless(IS_LONG, "fast tests only")
