@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <cstdlib>
 #include <exception>
 #include <new>
 #include <optional>
@@ -43,26 +42,22 @@ std::string footer(const ExitCodes& codes) {
 struct VerbRow {
   std::string_view name;
   void (*add)(CommandLine& app, Outcome& outcome);
-  bool checks_variables = false;  // its options have the variables of the environment whose wrong values no verb takes
 };
-// In the order of the help.
 constexpr VerbRow kVerbs[] = {
-    {"run", add_run, true},   {"bench", add_bench},   {"eval", add_eval},
-    {"check", add_check},     {"fix", add_fix},       {"quantize", add_quantize, true},
-    {"plan", add_plan},       {"tune", add_tune},     {"compile", add_compile},
-    {"inspect", add_inspect}, {"decode", add_decode}, {"edit", add_edit},
-    {"diff", add_diff},       {"lookup", add_lookup}, {"replay", add_replay},
-    {"devices", add_devices}, {"top", add_top},       {"trust", add_trust},
-    {"prove", add_prove},     {"doctor", add_doctor}, {"virtual", add_virtual},
-    {"capture", add_capture}, {"bug", add_bug},       {"cdi", add_cdi},
+#define VERB(name, ...) {#name, add_##name},
+#include "tools/cli/verbs.def"
+#undef VERB
 };
+// Their options have the variables of the environment whose wrong values no verb takes.
+constexpr std::string_view kWithVariables[] = {"run", "quantize"};
 
 // Adds the verb that the first argument names, or all for help and messages: their options take most of a short run's
 // time.
 void add_verbs(CommandLine& app, Outcome& outcome, std::string_view first) {
   const auto named = std::ranges::find(kVerbs, first, &VerbRow::name);
   for (const VerbRow& row : kVerbs) {
-    if (named == std::end(kVerbs) || &row == named || row.checks_variables) row.add(app, outcome);
+    if (named == std::end(kVerbs) || &row == named || std::ranges::count(kWithVariables, row.name) != 0)
+      row.add(app, outcome);
   }
   for (const Verb& verb : app.verbs()) {
     if (const ExitCodes* codes = exit_codes_of(verb.name())) verb.footer(footer(*codes));

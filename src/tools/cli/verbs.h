@@ -3,8 +3,6 @@
 // Must not know: each other.
 #pragma once
 
-#include <string>
-
 #include "base/result.h"
 #include "tools/cli/command_line.h"
 #include "tools/cli/exit_codes.h"
@@ -38,29 +36,8 @@ struct Outcome {
   }
 };
 
-void add_run(CommandLine& app, Outcome& outcome);
-void add_tune(CommandLine& app, Outcome& outcome);
-void add_bench(CommandLine& app, Outcome& outcome);
-void add_check(CommandLine& app, Outcome& outcome);
-void add_fix(CommandLine& app, Outcome& outcome);
-void add_quantize(CommandLine& app, Outcome& outcome);
-void add_plan(CommandLine& app, Outcome& outcome);
-void add_eval(CommandLine& app, Outcome& outcome);
-void add_compile(CommandLine& app, Outcome& outcome);
-void add_decode(CommandLine& app, Outcome& outcome);
-void add_inspect(CommandLine& app, Outcome& outcome);
-void add_edit(CommandLine& app, Outcome& outcome);
-void add_diff(CommandLine& app, Outcome& outcome);
-void add_lookup(CommandLine& app, Outcome& outcome);
-void add_replay(CommandLine& app, Outcome& outcome);
-void add_devices(CommandLine& app, Outcome& outcome);
-void add_doctor(CommandLine& app, Outcome& outcome);
-void add_virtual(CommandLine& app, Outcome& outcome);
-void add_capture(CommandLine& app, Outcome& outcome);
-void add_bug(CommandLine& app, Outcome& outcome);
-void add_cdi(CommandLine& app, Outcome& outcome);
-void add_top(CommandLine& app, Outcome& outcome);
-void add_trust(CommandLine& app, Outcome& outcome);
-void add_prove(CommandLine& app, Outcome& outcome);
+#define VERB(name, ...) void add_##name(CommandLine& app, Outcome& outcome);
+#include "tools/cli/verbs.def"
+#undef VERB
 
 }  // namespace skillet::tools
