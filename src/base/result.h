@@ -103,6 +103,13 @@ class [[nodiscard]] Result<void> {
   do {                                                                                                 \
     if (auto sk_try_ = (expr); !sk_try_.ok()) return std::move(sk_try_).error().with_context(context); \
   } while (0)
+// As SK_TRY_ASSIGN for a variable that exists: one statement, so it may follow `if (...)` without braces.
+#define SK_TRY_INTO(var, expr)                            \
+  do {                                                    \
+    auto sk_try_ = (expr);                                \
+    if (!sk_try_.ok()) return std::move(sk_try_).error(); \
+    var = std::move(sk_try_).value();                     \
+  } while (0)
 #define SK_TRY_ASSIGN(var, expr)                                                                        \
   auto SK_CONCAT(sk_result_, __LINE__) = (expr);                                                        \
   if (!SK_CONCAT(sk_result_, __LINE__).ok()) return std::move(SK_CONCAT(sk_result_, __LINE__)).error(); \

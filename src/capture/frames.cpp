@@ -183,9 +183,7 @@ bool is_header(const FrameHeader& header) {
 
 Result<Bytes> make_frame(FrameKind kind, std::span<const uint8_t> table, bool packed) {
   Bytes frame;
-  if (packed) {
-    SK_TRY_ASSIGN(frame, pack_zstd(table));
-  }
+  if (packed) SK_TRY_INTO(frame, pack_zstd(table));
   const std::span<const uint8_t> stored = packed ? frame : table;
   FrameHeader header{
       .kind = kind, .packed = packed ? 1U : 0U, .table_bytes = table.size(), .stored_bytes = stored.size()};

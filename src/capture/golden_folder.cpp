@@ -104,9 +104,7 @@ Result<DeviceInfo> FolderSource::device_of(const Json& json) {
   DeviceInfo info;
   SK_TRY_ASSIGN(info.kernel_driver, text(json, "dev"));
   SK_TRY_ASSIGN(info.node, text(json, "node"));
-  if (json.contains("compatible")) {
-    SK_TRY_ASSIGN(info.compatible, text(json, "compatible"));
-  }
+  if (json.contains("compatible")) SK_TRY_INTO(info.compatible, text(json, "compatible"));
   // Folders do not name the chip; the driver supported only one when they were recorded.
   if (info.kernel_driver == "rocket" && info.compatible.empty()) info.compatible = "rockchip,rk3588-rknn-core";
   if (info.kernel_driver != "etnaviv") return info;
@@ -209,8 +207,7 @@ Result<void> FolderSource::rocket(const Json& json, Submission& submission, Uses
   for (size_t i = 0; i < jobs->size(); ++i) {
     const std::string where = fmt::format("jobs[{}]", i);
     const Json& job = (*jobs)[i];
-    SK_TRY_ASSIGN(Job one, read_job(job).with_context(where));
-    submission.jobs.push_back(std::move(one));
+    SK_TRY_INTO(submission.jobs.emplace_back(), read_job(job).with_context(where));
     SK_TRY(add_handles(job, "in_bos", &Use::read, uses, submission).with_context(where));
     SK_TRY(add_handles(job, "out_bos", &Use::write, uses, submission).with_context(where));
   }

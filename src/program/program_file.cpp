@@ -187,8 +187,7 @@ Result<Program> unpack(const fb::Program& p, const std::shared_ptr<const void>& 
   if (p.buffers() != nullptr) {
     for (const fb::Buffer* one : *p.buffers()) {
       if (!budget.take(kTableBytes)) break;
-      SK_TRY_ASSIGN(Buffer buffer, unpack(*one, owner, budget));
-      program.buffers.push_back(std::move(buffer));
+      SK_TRY_INTO(program.buffers.emplace_back(), unpack(*one, owner, budget));
     }
   }
   program.init_jobs = unpack_all(p.init_jobs(), budget);
@@ -275,9 +274,7 @@ Result<Bytes> serialise(const Program& program, bool packed) {
 Result<Program> deserialise(const SharedBytes& file) {
   SK_TRY_ASSIGN(const Header header, read_header(file));
   SharedBytes table = file.subspan(sizeof header);
-  if (header.packed != 0) {
-    SK_TRY_ASSIGN(table, unpack_zstd(table, header.table_bytes));
-  }
+  if (header.packed != 0) SK_TRY_INTO(table, unpack_zstd(table, header.table_bytes));
   // FlatBuffers reads numbers in place, and a file inside another may begin at any address.
   if (reinterpret_cast<uintptr_t>(table.data()) % alignof(uint64_t) != 0) table = Bytes(table.begin(), table.end());
   flatbuffers::Verifier verifier(table.data(), table.size(), kMaxDepth, kMaxTables);

@@ -99,10 +99,8 @@ Result<capture::Commands> Placed::commands_of(const npu::ByteRange& range) const
 Result<npu::Annotated> Placed::decode(const npu::Driver& driver, const npu::Chip& chip, const npu::Job& job,
                                       npu::Detail detail) {
   submission_.jobs.assign(1, {});
-  for (const npu::ByteRange& range : job.commands) {
-    SK_TRY_ASSIGN(capture::Commands commands, commands_of(range));
-    submission_.jobs[0].commands.push_back(std::move(commands));
-  }
+  for (const npu::ByteRange& range : job.commands)
+    SK_TRY_INTO(submission_.jobs[0].commands.emplace_back(), commands_of(range));
   for (capture::BufferSnapshot& one : submission_.buffers)
     one.listed = program_.buffers[one.handle].role == npu::BufferRole::commands;
   written_.clear();

@@ -228,9 +228,7 @@ Result<npu::Program> CachingDriver::compile(const npu::Chip& chip, const ir::Gra
   const std::string key = cache_key_of(chip, exact, options, extra_);
   if (store_ == nullptr) return from_folder(chip, graph, options, key);
   std::optional<npu::Program> stored = from_store(chip, graph, key);
-  if (!stored) {
-    SK_TRY_ASSIGN(stored, from_folder(chip, graph, options, key));
-  }
+  if (!stored) SK_TRY_INTO(stored, from_folder(chip, graph, options, key));
   const std::lock_guard lock(store_->mutex_);
   store_->kept_.insert_or_assign(key, ProgramStore::Kept{std::move(exact), *stored});
   return std::move(*stored);

@@ -60,8 +60,7 @@ Result<ProofStep> step_of(const Json& json, const std::string& where) {
   }
   SK_TRY_ASSIGN(const Json* const outputs, compile::list_of(json, where, "outputs"));
   for (size_t i = 0; i < outputs->size(); ++i) {
-    SK_TRY_ASSIGN(ProofOutput one, output_of((*outputs)[i], fmt::format("{}.outputs[{}]", where, i)));
-    step.outputs.push_back(std::move(one));
+    SK_TRY_INTO(step.outputs.emplace_back(), output_of((*outputs)[i], fmt::format("{}.outputs[{}]", where, i)));
   }
   return step;
 }
@@ -112,8 +111,7 @@ Result<ProofReport> parse(std::string_view text) {
   SK_TRY_ASSIGN(const Json* const steps, compile::list_of(json, "", "steps"));
   if (steps->size() > kStepsMax) return compile::wrong_field("steps", fmt::format("must be at most {}", kStepsMax));
   for (size_t i = 0; i < steps->size(); ++i) {
-    SK_TRY_ASSIGN(ProofStep step, step_of((*steps)[i], fmt::format("steps[{}]", i)));
-    report.steps.push_back(std::move(step));
+    SK_TRY_INTO(report.steps.emplace_back(), step_of((*steps)[i], fmt::format("steps[{}]", i)));
   }
   SK_TRY(check_steps(report));
   return report;

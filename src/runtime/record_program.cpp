@@ -61,8 +61,7 @@ Result<RecordedPrograms> record_programs(const std::string& chip, std::vector<Pr
   std::vector<std::unique_ptr<LoadedProgram>> loaded;
   for (ProgramToRecord& one : programs) {
     const ir::Graph graph = one.graph != nullptr ? *one.graph : graph_of(one.program);
-    SK_TRY_ASSIGN(auto program, LoadedProgram::load(context, std::move(one.program), graph, kTimeout));
-    loaded.push_back(std::move(program));
+    SK_TRY_INTO(loaded.emplace_back(), LoadedProgram::load(context, std::move(one.program), graph, kTimeout));
   }
   for (size_t i = 0; i < loaded.size(); ++i) SK_TRY(run(*loaded[i], programs[i].inputs));
   for (const auto& one : loaded) out.programs.push_back(places_of(*one));

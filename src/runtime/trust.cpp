@@ -122,8 +122,7 @@ Result<TrustFile> parse(std::string_view text) {
   SK_TRY_ASSIGN(file.device, parse_identity(json));
   SK_TRY_ASSIGN(const Json* const entries, compile::list_of(json, "", "entries"));
   for (size_t i = 0; i < entries->size(); ++i) {
-    SK_TRY_ASSIGN(TrustEntry entry, entry_of((*entries)[i], fmt::format("entries[{}]", i)));
-    file.entries.push_back(std::move(entry));
+    SK_TRY_INTO(file.entries.emplace_back(), entry_of((*entries)[i], fmt::format("entries[{}]", i)));
   }
   return file;
 }

@@ -15,9 +15,7 @@ bool VerifyAgain::can(const Target& target, const SessionOptions& options) {
 Result<Session*> VerifyAgain::session_of(size_t index, const passes::Partition& part) {
   std::unique_ptr<Session>& session = sessions_[index];
   if (session != nullptr) return session.get();
-  if (!device_) {
-    SK_TRY_ASSIGN(device_, open_for_trials(target_.name));
-  }
+  if (!device_) SK_TRY_INTO(device_, open_for_trials(target_.name));
   const SessionOptions keep = trial_options(*target_.driver, *target_.trust, with_time(options_), true);
   compile::Compiled compiled = alone(part.graph);
   SK_TRY_ASSIGN(compiled.parts[0].program, compile_part(*device_, part.graph, keep));

@@ -57,8 +57,7 @@ Result<void> add_quirks(std::string_view chip, std::string_view text, Chosen& to
     plus = text.find('+', at);
     const std::string_view name = text.substr(at, plus - at);
     if (name.find('=') != std::string_view::npos) {
-      SK_TRY_ASSIGN(ParameterValue one, parse_parameter(name));
-      to.times.push_back(std::move(one));
+      SK_TRY_INTO(to.times.emplace_back(), parse_parameter(name));
       SK_TRY(create_timer(chip, Jobs::open, {&to.times.back(), 1}));
       continue;
     }

@@ -22,9 +22,7 @@ Result<std::unique_ptr<Network>> Network::create(const NetworkOptions& options) 
                  graph.inputs.size());
   SK_TRY(tools::check_image_input(graph.tensor(graph.inputs[0])).with_context(options.model));
   out->task_ = options.task ? options.task : tools::recognise(graph);
-  if (!options.labels.empty()) {
-    SK_TRY_ASSIGN(out->find_.labels, tools::read_labels(options.labels));
-  }
+  if (!options.labels.empty()) SK_TRY_INTO(out->find_.labels, tools::read_labels(options.labels));
   SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(runtime::device_meant(options.device)));
   runtime::SessionOptions session;
   SK_TRY(runtime::set_options_of_environment(session));

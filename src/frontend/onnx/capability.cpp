@@ -162,9 +162,7 @@ class Chooser {
                                  .options = runtime::deciding_options(host::session_options(options_))};
     SK_TRY_ASSIGN(compile::Compiled compiled, runtime::compile_verified(target_, std::move(lowering.graph), session));
     choice_.add_compared(compiled.verified);
-    if (saves_) {
-      SK_TRY_ASSIGN(saved.programs, session.programs->programs_of(compiled));
-    }
+    if (saves_) SK_TRY_INTO(saved.programs, session.programs->programs_of(compiled));
     refusals = host::refusals_of(compiled, set.nodes);
     for (const auto& [unit, steps] : steps_off(compiled, target_)) {
       if (steps < kTooFarOff || std::ranges::count(refusals, unit, &host::Refusal::node) != 0) continue;
@@ -181,9 +179,7 @@ class Chooser {
     SK_TRY_ASSIGN(parts_[set], Part::create(model_, links_, std::move(nodes), left_out(), lowering.inputs,
                                             lowering.outputs, std::move(made)));
     saved.note = note_of(parts_[set]->inputs(), parts_[set]->outputs());
-    if (saves_) {
-      SK_TRY_ASSIGN(parts_[set]->saved, runtime::save_compiled(saved));
-    }
+    if (saves_) SK_TRY_INTO(parts_[set]->saved, runtime::save_compiled(saved));
     return refusals;
   }
 

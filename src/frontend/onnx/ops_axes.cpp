@@ -200,9 +200,7 @@ Result<void> layer_norm(Lowering& l) {
   for (; axis < rank; ++axis) axes.push_back(static_cast<int32_t>(axis));
   SK_TRY_ASSIGN(const TensorId scale, l.read(1, Layout::plain));
   TensorId offset = ir::kNoTensor;
-  if (l.input(2) != nullptr) {
-    SK_TRY_ASSIGN(offset, l.read(2, Layout::plain));
-  }
+  if (l.input(2) != nullptr) SK_TRY_INTO(offset, l.read(2, Layout::plain));
   return normalized(l, io, axes, float_of(l.node(), "epsilon", 1e-5F), scale, offset);
 }
 

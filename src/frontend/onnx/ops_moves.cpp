@@ -30,10 +30,7 @@ Result<void> concat(Lowering& l) {
   SK_TRY_ASSIGN(const int axis, axis_of(int_of(l.node(), "axis", 1), dims.size()));
   const Layout layout = l.common_layout(dims.size());
   std::vector<TensorId> from;
-  for (size_t i = 0; i < l.unit().inputs.size(); ++i) {
-    SK_TRY_ASSIGN(const TensorId one, l.read(i, layout));
-    from.push_back(one);
-  }
+  for (size_t i = 0; i < l.unit().inputs.size(); ++i) SK_TRY_INTO(from.emplace_back(), l.read(i, layout));
   SK_TRY_ASSIGN(const TensorId to, l.write(0, layout));
   // Inputs with another quantization than the result are requantized first.
   for (TensorId& one : from) {
@@ -115,9 +112,7 @@ Result<Layout> layout_of_input(Lowering& l) {
 Result<void> slice(Lowering& l) {
   SK_TRY_ASSIGN(const auto dims, l.input_dims(0));
   std::array<std::optional<std::vector<int64_t>>, 4> given;  // starts, ends, axes, steps
-  for (size_t i = 0; i < given.size(); ++i) {
-    SK_TRY_ASSIGN(given[i], l.list(i + 1));
-  }
+  for (size_t i = 0; i < given.size(); ++i) SK_TRY_INTO(given[i], l.list(i + 1));
   if (!given[0] || !given[1]) return error(ErrorCode::unsupported, "its limits are not constants");
   const size_t count = given[0]->size();
   std::vector<int32_t> begin(dims.size(), 0), end = dims, step(dims.size(), 1);

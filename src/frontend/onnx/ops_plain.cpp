@@ -161,10 +161,7 @@ Result<std::vector<TensorId>> operands(Lowering& l, Layout& layout) {
   }
   layout = fits ? l.common_layout(rank) : Layout::plain;
   std::vector<TensorId> out;
-  for (size_t i = 0; i < l.unit().inputs.size(); ++i) {
-    SK_TRY_ASSIGN(const TensorId one, l.read(i, layout));
-    out.push_back(one);
-  }
+  for (size_t i = 0; i < l.unit().inputs.size(); ++i) SK_TRY_INTO(out.emplace_back(), l.read(i, layout));
   return out;
 }
 

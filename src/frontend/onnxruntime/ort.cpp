@@ -192,10 +192,7 @@ class GraphReader {
       if (id != kNone) node.inner_inputs.push_back(id);
     }
     SK_TRY_ASSIGN(const auto outputs, list_of(host, kNodeNumOutputs, kNodeOutputs));
-    for (const OrtValueInfo* info : outputs) {
-      SK_TRY_ASSIGN(const int id, value(info));
-      node.outputs.push_back(id);
-    }
+    for (const OrtValueInfo* info : outputs) SK_TRY_INTO(node.outputs.emplace_back(), value(info));
     if (node.op == "EPContext")
       for (const char* name : kContextAttributes) read_attribute(host, name, node);
     else

@@ -247,12 +247,10 @@ Result<void> Kernel::invoke(TfLiteContext* context) {
   if (deferred_) SK_TRY(settle(context));
   if (session_ == nullptr) return error(ErrorCode::internal, "invoked without being prepared");
   const ir::Graph& graph = session_->graph();
-  for (size_t i = 0; i < inputs_.size(); ++i) {
-    SK_TRY_ASSIGN(input_bytes_[i], bytes_of(context, inputs_[i], graph.tensor(graph.inputs[i]).bytes()));
-  }
-  for (size_t i = 0; i < outputs_.size(); ++i) {
-    SK_TRY_ASSIGN(output_bytes_[i], bytes_of(context, outputs_[i], graph.tensor(graph.outputs[i]).bytes()));
-  }
+  for (size_t i = 0; i < inputs_.size(); ++i)
+    SK_TRY_INTO(input_bytes_[i], bytes_of(context, inputs_[i], graph.tensor(graph.inputs[i]).bytes()));
+  for (size_t i = 0; i < outputs_.size(); ++i)
+    SK_TRY_INTO(output_bytes_[i], bytes_of(context, outputs_[i], graph.tensor(graph.outputs[i]).bytes()));
   import_buffers();
   SK_TRY(session_->run_on(input_bytes_, output_bytes_));
   log_copies();

@@ -363,9 +363,7 @@ class Importer {
     const auto kind = number == kCustomCode ? ir::op_kind_from_custom_name(text_of(code.custom_code()))
                                             : ir::op_kind_from_tflite_code(number);
     if (kind && !must_stay_opaque(*kind, from)) op.kind = *kind;
-    if (op.kind == ir::OpKind::opaque) {
-      SK_TRY_ASSIGN(op.opaque_name, opaque_name(number, code));
-    }
+    if (op.kind == ir::OpKind::opaque) SK_TRY_INTO(op.opaque_name, opaque_name(number, code));
     const std::string context(ir::op_name(op));
     SK_TRY(import_operands(from, op).with_context(context));
     auto attrs = read_attrs(op.kind, from).with_context(context);

@@ -154,9 +154,7 @@ class Work {
   Result<void> take(ir::OpId op) {
     const ir::TensorId input = out_.graph.op(op).inputs[passes::layer_operands(out_.graph.op(op)).image];
     Layer layer{.op = op, .input_varies = varies(out_.graph, op, seen_.all(input))};
-    if (layer.input_varies) {
-      SK_TRY_ASSIGN(layer.headroom, make_room(op));
-    }
+    if (layer.input_varies) SK_TRY_INTO(layer.headroom, make_room(op));
     const std::optional<passes::WeightedLayer> before = passes::weighted_layer(out_.graph, op);
     if (!before) return {};  // no longer several scales
     layer.scales_before = ir::count_distinct(before->scales);

@@ -184,9 +184,7 @@ Result<KernelPtr> prepare_integer_lstm(const Context& c) {
   IntegerLstm op{.sizes = lstm_sizes(c)};
   SK_TRY_ASSIGN(op.cell_exponent, cell_exponent(c));
   const double cell_scale = std::ldexp(1.0, op.cell_exponent);
-  for (size_t i = 0; i < kGates; ++i) {
-    SK_TRY_ASSIGN(op.gates[i], integer_gate(c, i, cell_scale));
-  }
+  for (size_t i = 0; i < kGates; ++i) SK_TRY_INTO(op.gates[i], integer_gate(c, i, cell_scale));
   const ir::Quant& output = c.input(kOutputState).quant;
   op.cell_clip = quantized_clip(attrs.cell_clip, scale_of(c, kCellState), INT16_MAX);
   op.projection_clip = quantized_clip(attrs.projection_clip, output.scale(), INT8_MAX);
@@ -194,10 +192,9 @@ Result<KernelPtr> prepare_integer_lstm(const Context& c) {
   op.hidden_by = quantize_multiplier(static_cast<float>(unit / static_cast<double>(attrs.hidden_scale) * unit));
   op.hidden_zero_point = attrs.hidden_zero_point;
   op.output_zero_point = output.zero_point();
-  if (c.has_input(kProjectionWeights)) {
-    SK_TRY_ASSIGN(op.projection, integer_rows(c, kProjectionWeights, kProjectionBias, attrs.hidden_zero_point,
-                                              scale_of(c, kProjectionWeights) * attrs.hidden_scale / output.scale()));
-  }
+  if (c.has_input(kProjectionWeights))
+    SK_TRY_INTO(op.projection, integer_rows(c, kProjectionWeights, kProjectionBias, attrs.hidden_zero_point,
+                                            scale_of(c, kProjectionWeights) * attrs.hidden_scale / output.scale()));
   return steps_kernel<int8_t, int16_t>(c, std::move(op));
 }
 

@@ -69,10 +69,8 @@ Result<Interpreter> Interpreter::create(const ir::Graph& graph) {
   SK_TRY(ir::verify(graph));
   SK_TRY(check_memory(graph));
   Interpreter interpreter;
-  for (size_t i = 0; i < graph.ops.size(); ++i) {
-    SK_TRY_ASSIGN(auto kernel, prepare(graph, static_cast<ir::OpId>(i)));
-    interpreter.kernels_.push_back(std::move(kernel));
-  }
+  for (size_t i = 0; i < graph.ops.size(); ++i)
+    SK_TRY_INTO(interpreter.kernels_.emplace_back(), prepare(graph, static_cast<ir::OpId>(i)));
   interpreter.storage_.resize(graph.tensors.size());
   for (size_t i = 0; i < graph.tensors.size(); ++i) {
     const ir::Tensor& tensor = graph.tensors[i];

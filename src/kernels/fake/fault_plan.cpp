@@ -81,8 +81,7 @@ Result<FaultPlan> FaultPlan::parse(std::string_view text, const std::string& chi
   while (!text.empty()) {
     const size_t comma = std::min(text.find(','), text.size());
     const std::string_view part = text.substr(0, comma);
-    SK_TRY_ASSIGN(Row row, parse_row(part, chip).with_context(fmt::format("fault '{}'", part)));
-    plan.rows_.push_back(std::move(row));
+    SK_TRY_INTO(plan.rows_.emplace_back(), parse_row(part, chip).with_context(fmt::format("fault '{}'", part)));
     text.remove_prefix(std::min(comma + 1, text.size()));
   }
   return plan;

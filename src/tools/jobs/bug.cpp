@@ -55,9 +55,7 @@ Result<void> bug(const Options& options, Outcome& outcome) {
   complain_of_cores(options.session, target);
   SK_TRY(runtime::check_tuning_file(target, options.session.tuning_file));
   Bytes choices;
-  if (!options.session.tuning_file.empty()) {
-    SK_TRY_ASSIGN(choices, read_file(options.session.tuning_file));
-  }
+  if (!options.session.tuning_file.empty()) SK_TRY_INTO(choices, read_file(options.session.tuning_file));
   outcome.begin();
   runtime::BugReport report{
       .text = fmt::format("model     {}, {} bytes\n{}", printable(options.model), model.size(),

@@ -82,9 +82,7 @@ Result<capture::Reader> open_any(const Options& options, bool& is_ours, nlohmann
   if (!options.path.ends_with(".tflite") && !is_compiled) return reader;
   is_ours = true;
   std::optional<npu::Chip> chip;
-  if (!options.chip.empty()) {
-    SK_TRY_ASSIGN(chip, npu::find_chip(options.chip));
-  }
+  if (!options.chip.empty()) SK_TRY_INTO(chip, npu::find_chip(options.chip));
   SK_TRY_ASSIGN(DiffSide side, load_side(options.path, chip, {}));
   if (side.compiled) compiled = contents_of(*side.compiled);
   return std::move(side.reader);

@@ -80,9 +80,7 @@ bool is_one_hardware(const DiffSide& a, const DiffSide& b) {
 Result<npu::CaptureComparison> compare_paths(const Options& options) {
   const npu::CompileOptions compile{.tuning = tuning_of(options)};
   std::optional<npu::Chip> chip;
-  if (!options.chip.empty()) {
-    SK_TRY_ASSIGN(chip, npu::find_chip(options.chip));
-  }
+  if (!options.chip.empty()) SK_TRY_INTO(chip, npu::find_chip(options.chip));
   // Loads the side that determines the chip first: the other one may be a model.
   const bool b_first = options.path_a.ends_with(".tflite");
   SK_TRY_ASSIGN(DiffSide first, load_side(b_first ? options.path_b : options.path_a, chip, compile));

@@ -76,10 +76,7 @@ std::vector<std::string> npu_nodes() {
 
 Result<void> cdi(const Options& options, Outcome& outcome) {
   json mounts = json::array();
-  for (const std::string& text : options.mounts) {
-    SK_TRY_ASSIGN(json mount, mount_of(text));
-    mounts.push_back(std::move(mount));
-  }
+  for (const std::string& text : options.mounts) SK_TRY_INTO(mounts.emplace_back(), mount_of(text));
   outcome.begin();
   const std::vector<std::string> nodes = npu_nodes();
   if (nodes.empty()) return error(ErrorCode::io, "there is no NPU here to describe (skillet doctor says why)");

@@ -239,9 +239,7 @@ Result<Applied> apply(const ProveFlags& flags, const ProofReport& report) {
 Result<void> read(const ProveFlags& flags, Outcome& outcome) {
   SK_TRY_ASSIGN(const ProofReport report, read_report(flags.read));
   Applied applied;
-  if (flags.apply) {
-    SK_TRY_ASSIGN(applied, apply(flags, report));
-  }
+  if (flags.apply) SK_TRY_INTO(applied, apply(flags, report));
   outcome.begin();
   return show(flags, report, applied);
 }
@@ -257,9 +255,8 @@ Result<void> prove(const ProveFlags& flags, Outcome& outcome) {
   const OrderlyEnd end;
   ProofReport report;
   std::error_code failure;
-  if (!flags.output.empty() && std::filesystem::exists(flags.output, failure)) {
-    SK_TRY_ASSIGN(report, read_report(flags.output));
-  }
+  if (!flags.output.empty() && std::filesystem::exists(flags.output, failure))
+    SK_TRY_INTO(report, read_report(flags.output));
   SK_TRY_ASSIGN(const runtime::NamedCore core, runtime::find_core(flags.device));
   if (flags.apply) SK_TRY(check_apply(flags));
   if (report.facts.empty()) report.facts = facts_of(core);
@@ -277,9 +274,7 @@ Result<void> prove(const ProveFlags& flags, Outcome& outcome) {
     SK_TRY(runtime::prove(options, report));
   }
   Applied applied;
-  if (flags.apply) {
-    SK_TRY_ASSIGN(applied, apply(flags, report));
-  }
+  if (flags.apply) SK_TRY_INTO(applied, apply(flags, report));
   SK_TRY(show(flags, report, applied));
   outcome.exit_code = has_failed(report) || !runtime::is_whole(report) ? kFailed : kFine;
   return {};

@@ -92,10 +92,7 @@ Result<nlohmann::json> program_of(const runtime::StoredProgram& stored) {
 Result<nlohmann::json> model_of(std::span<const uint8_t> bytes) {
   SK_TRY_ASSIGN(const runtime::CompiledModel model, runtime::read_compiled(Bytes(bytes.begin(), bytes.end())));
   nlohmann::json programs = nlohmann::json::array();
-  for (const runtime::StoredProgram& one : model.programs) {
-    SK_TRY_ASSIGN(nlohmann::json row, program_of(one));
-    programs.push_back(std::move(row));
-  }
+  for (const runtime::StoredProgram& one : model.programs) SK_TRY_INTO(programs.emplace_back(), program_of(one));
   nlohmann::json out = {{"version", model.version},
                         {"build", printable(model.build)},
                         {"this_build", model.is_of_this_build},

@@ -106,8 +106,7 @@ Result<std::vector<Bytes>> ResultPlace::read(size_t inference) const {
   std::vector<Bytes> out;
   for (size_t i = 0; i < outputs_.size(); ++i) {
     const std::string path = is_file(path_) ? path_ : folder_of(inference) + "/" + arrays_.files[i] + ".npy";
-    SK_TRY_ASSIGN(Bytes bytes, read_tensor_file(path, outputs_[i], arrays_, i, "output"));
-    out.push_back(std::move(bytes));
+    SK_TRY_INTO(out.emplace_back(), read_tensor_file(path, outputs_[i], arrays_, i, "output"));
   }
   return out;
 }

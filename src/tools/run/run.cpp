@@ -126,9 +126,8 @@ Result<Plan> make_plan(const Options& options, const ir::Graph& graph) {
   SK_TRY_ASSIGN(Drawings drawings, Drawings::create(options.show, options.draw, options.threshold, names));
   SK_TRY_ASSIGN(std::optional<ResultPlace> output, output_place(options, graph, names));
   std::optional<Expectation> expected;
-  if (!options.expect.empty()) {
-    SK_TRY_ASSIGN(expected, Expectation::read(options.expect, graph, names, options.tolerance.value_or(0)));
-  }
+  if (!options.expect.empty())
+    SK_TRY_INTO(expected, Expectation::read(options.expect, graph, names, options.tolerance.value_or(0)));
   SK_TRY(check_cache(options.session));
   return Plan{std::move(inputs),
               names,
@@ -386,9 +385,7 @@ Result<void> run(Options& options, Outcome& outcome) {
   Runner runner(options, plan, again, *session, by_default ? &*by_default : nullptr, result);
   SK_TRY(runner.run_all());
   const bool is_told = plan.inputs.is_stream() && options.json;
-  if (!is_told) {
-    SK_TRY_ASSIGN(result.simulated, simulated_time(options, target, again, result));
-  }
+  if (!is_told) SK_TRY_INTO(result.simulated, simulated_time(options, target, again, result));
   if (!is_told) out("{}", options.json ? print_json(result, *session) : print_text(result, *session));
   if (recording_failure) return *recording_failure;
   SK_TRY(check_npu_use(options.device, npu_use(*session)));

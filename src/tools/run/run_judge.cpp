@@ -121,10 +121,7 @@ Result<Expectation> Expectation::read(const std::string& path, const ir::Graph& 
                                       const std::vector<std::string>& inferences, double tolerance) {
   SK_TRY_ASSIGN(const ResultPlace place, ResultPlace::create(path, graph, inferences));
   Expectation out{.outputs = {}, .tolerance = tolerance};
-  for (size_t i = 0; i < inferences.size(); ++i) {
-    SK_TRY_ASSIGN(std::vector<Bytes> outputs, place.read(i));
-    out.outputs.push_back(std::move(outputs));
-  }
+  for (size_t i = 0; i < inferences.size(); ++i) SK_TRY_INTO(out.outputs.emplace_back(), place.read(i));
   return out;
 }
 

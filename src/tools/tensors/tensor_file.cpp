@@ -353,9 +353,7 @@ Result<Bytes> RandomStream::fill(const ir::Tensor& tensor) {
 Result<std::vector<Bytes>> random_inputs(uint64_t seed, const ir::Graph& graph) {
   RandomStream stream(seed);
   std::vector<Bytes> inputs;
-  for (const ir::TensorId id : graph.inputs) {
-    SK_TRY_ASSIGN(inputs.emplace_back(), stream.fill(graph.tensor(id)));
-  }
+  for (const ir::TensorId id : graph.inputs) SK_TRY_INTO(inputs.emplace_back(), stream.fill(graph.tensor(id)));
   return inputs;
 }
 

@@ -166,9 +166,7 @@ Result<Bytes> unpack(const ZipMember& member, uint64_t limit_bytes) {
     return error(ErrorCode::malformed, "'{}' announces {} bytes; at most {} are allowed", member.name,
                  member.size_bytes, limit_bytes);
   Bytes out(member.packed.begin(), member.packed.end());
-  if (member.is_deflated) {
-    SK_TRY_ASSIGN(out, inflated(member));
-  }
+  if (member.is_deflated) SK_TRY_INTO(out, inflated(member));
   if (out.size() != member.size_bytes)
     return error(ErrorCode::malformed, "'{}' has {} bytes but announces {}", member.name, out.size(),
                  member.size_bytes);

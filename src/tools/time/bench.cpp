@@ -91,9 +91,8 @@ Result<void> time_device(runtime::Session& session, const std::vector<Bytes>& in
 
 Result<void> time_jobs(runtime::Session& session, const Options& options, Report& report) {
   const Progress progress(fmt::format("timing single jobs on {}", report.device));
-  for (size_t i = 0; i < report.parts.size(); ++i) {
-    SK_TRY_ASSIGN(report.jobs.emplace_back(), session.time_jobs(i, options.runs));
-  }
+  for (size_t i = 0; i < report.parts.size(); ++i)
+    SK_TRY_INTO(report.jobs.emplace_back(), session.time_jobs(i, options.runs));
   return {};
 }
 

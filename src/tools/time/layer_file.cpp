@@ -40,8 +40,7 @@ class Parser {
       fields_ = split(line, ',');
       if (fields_.size() != columns_.size())
         return wrong("{} fields, but the header has {}", fields_.size(), columns_.size());
-      SK_TRY_ASSIGN(sim::Layer layer, read_layer());
-      layers.push_back(std::move(layer));
+      SK_TRY_INTO(layers.emplace_back(), read_layer());
     }
     if (columns_.empty()) return wrong("no header line");
     if (layers.empty()) return wrong("no layers");

@@ -38,10 +38,8 @@ struct Options {
 
 Result<std::vector<sim::ParameterValue>> overrides(const Options& options) {
   std::vector<sim::ParameterValue> values;
-  for (const std::string& text : options.sets) {
-    SK_TRY_ASSIGN(sim::ParameterValue value, sim::parse_parameter(text).with_context("--set"));
-    values.push_back(std::move(value));
-  }
+  for (const std::string& text : options.sets)
+    SK_TRY_INTO(values.emplace_back(), sim::parse_parameter(text).with_context("--set"));
   return values;
 }
 
@@ -117,10 +115,7 @@ Result<ChipPlan> plan_chip(const ir::Graph& graph, const std::string& name, cons
 Result<std::vector<ChipPlan>> plan_chips(const ir::Graph& graph, const std::vector<std::string>& names,
                                          const Tuned& tuned, const Options& options, const Known& known) {
   std::vector<ChipPlan> out;
-  for (const std::string& name : names) {
-    SK_TRY_ASSIGN(ChipPlan plan, plan_chip(graph, name, tuned, options, known));
-    out.push_back(std::move(plan));
-  }
+  for (const std::string& name : names) SK_TRY_INTO(out.emplace_back(), plan_chip(graph, name, tuned, options, known));
   return out;
 }
 

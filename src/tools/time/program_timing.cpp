@@ -48,9 +48,7 @@ Result<std::vector<ProgramTiming>> time_programs(std::string_view chip, std::vec
   for (const Overrides& overrides : each) {
     SK_TRY_ASSIGN(const auto timer, sim::create_timer(chip, sim::Jobs::open, overrides));
     ProgramTiming& one = out.emplace_back(timing_by(*timer));
-    if (!graphs.empty()) {
-      SK_TRY_ASSIGN(one, time_capture(*timer, capture::Reader::of(recorded)));
-    }
+    if (!graphs.empty()) SK_TRY_INTO(one, time_capture(*timer, capture::Reader::of(recorded)));
     for (const ir::Graph* graph : graphs) one.wall_us += runtime::transfer_us(*timer, *graph);
     one.cores = costs_of(chip, overrides) ? 1 : 0;
   }

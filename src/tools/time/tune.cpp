@@ -235,9 +235,7 @@ Result<void> tune(const Options& options, Outcome& outcome) {
                   found.after_us / 1000, counted(found.npu_ops, "operation"), starts_of(found, options),
                   at_clock(clock_of(target.chip.name, runtime::measured_parameters(target.chip, target.trust.get()))));
   TuningFile file = found.file;
-  if (!target.simulated) {
-    SK_TRY_ASSIGN(file, by_measuring(found, graph, target, options));
-  }
+  if (!target.simulated) SK_TRY_INTO(file, by_measuring(found, graph, target, options));
   file.chip = target.chip.name;
   file.build = compile::build_id();
   file.model = options.model;

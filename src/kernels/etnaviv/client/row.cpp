@@ -29,8 +29,7 @@ Result<std::vector<Core>> read_cores(const DrmFile& file) {
     const int number = file.try_call(kGetParam, &query);
     if (number == ENXIO || (number == 0 && query.value == 0)) break;
     if (number != 0) return file.failure(number, fmt::format("reading the model of core {}", index));
-    SK_TRY_ASSIGN(Core core, read_core(file, index));
-    cores.push_back(std::move(core));
+    SK_TRY_INTO(cores.emplace_back(), read_core(file, index));
   }
   return cores;
 }

@@ -297,8 +297,7 @@ Result<JobId> RocketDevice::prepare(const Job& job) {
   const std::lock_guard lock(mutex_);
   Prepared to{.name = job.name, .uses = {}, .tasks = {}, .in = {}, .out = {}};
   for (const Commands& commands : job.commands) {
-    SK_TRY_ASSIGN(const Task task, task_of(commands).with_context(fmt::format("job '{}'", job.name)));
-    to.tasks.push_back(task);
+    SK_TRY_INTO(to.tasks.emplace_back(), task_of(commands).with_context(fmt::format("job '{}'", job.name)));
     note_use(commands.buffer, to);
   }
   // Buffers stay mapped while they exist; listed buffers order the jobs, which costs a lock for each.

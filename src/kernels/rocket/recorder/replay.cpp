@@ -21,8 +21,7 @@ class RocketReplayer final : public Replayer {
     std::vector<JobId> ids;
     for (const capture::Job& recorded : submission.jobs) {
       SK_TRY_ASSIGN(const Job job, job_of(recorded, submission));
-      SK_TRY_ASSIGN(const JobId id, device_->prepare(job));
-      ids.push_back(id);
+      SK_TRY_INTO(ids.emplace_back(), device_->prepare(job));
     }
     if (overlaps_ != nullptr) overlaps_->begin();
     const Result<void> done = run_to_end(ids);
@@ -145,10 +144,7 @@ class RocketReplayer final : public Replayer {
 
   Result<Job> job_of(const capture::Job& recorded, const capture::Submission& submission) const {
     Job job{.name = "recorded job", .commands = {}, .buffers = {}};
-    for (const capture::Commands& list : recorded.commands) {
-      SK_TRY_ASSIGN(const Commands commands, commands_at(list));
-      job.commands.push_back(commands);
-    }
+    for (const capture::Commands& list : recorded.commands) SK_TRY_INTO(job.commands.emplace_back(), commands_at(list));
     for (const capture::BufferSnapshot& one : submission.buffers) {
       if (one.listed && is_mapped(one)) job.buffers.push_back({buffers_.at(one.handle).handle, one.read, one.write});
     }

@@ -83,9 +83,7 @@ Result<OutputRules> rules_u85(const Registers& registers, const FeatureMap& outp
   OutputRules out{.is_global = precision.scale_mode == hw::OutputScale::global};
   constexpr uint32_t kIndexShift = 16;  // the index is above the value
   out.is_index = scale.round_mode == hw::RoundingU85::down && scale.shift == kIndexShift && scale.scale == 1;
-  if (!out.is_index) {
-    SK_TRY_ASSIGN(out.rounding, rounding_of(scale.round_mode, "ofm_scale.round_mode"));
-  }
+  if (!out.is_index) SK_TRY_INTO(out.rounding, rounding_of(scale.round_mode, "ofm_scale.round_mode"));
   SK_TRY(set_activation(registers.get<hw::ActivationU85>(), output, out));
   return out;
 }
@@ -173,9 +171,8 @@ Result<Operands> operands_u85(const Context& context, ElementwiseMode mode, cons
   out.first.map = input_of(registers, context.chip);
   SK_TRY((set_map<hw::IfmBroadcast, hw::IfmPrecisionU85>(out.first, registers, output)));
   SK_TRY_ASSIGN(out.first.rule, rule_u85<hw::IfmScale>(registers, "ifm_scale.round_mode"));
-  if (!is_unary(mode) || mode == ElementwiseMode::lrelu) {
-    SK_TRY_ASSIGN(out.second.rule, rule_u85<hw::Ifm2Scale>(registers, "ifm2_scale.round_mode"));
-  }
+  if (!is_unary(mode) || mode == ElementwiseMode::lrelu)
+    SK_TRY_INTO(out.second.rule, rule_u85<hw::Ifm2Scale>(registers, "ifm2_scale.round_mode"));
   if (is_unary(mode)) return out;
   out.second.map = input2_of(registers, context.chip);
   SK_TRY((set_map<hw::Ifm2BroadcastU85, hw::Ifm2PrecisionU85>(out.second, registers, output)));

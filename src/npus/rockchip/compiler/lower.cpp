@@ -15,9 +15,8 @@ using ir::OpKind;
 using ir::TensorId;
 
 Result<Lowered> Lowerer::run() {
-  if (!tuning_.more_operations || !tuning_.exact_additions) {
-    SK_TRY_ASSIGN(recorded_, recorded_plan(graph_, !tuning_.more_operations));
-  }
+  if (!tuning_.more_operations || !tuning_.exact_additions)
+    SK_TRY_INTO(recorded_, recorded_plan(graph_, !tuning_.more_operations));
   for (const TensorId input : graph_.inputs) {
     if (!graph_.tensor(input).is_constant()) define(input, npu::BufferRole::input);
   }

@@ -80,9 +80,7 @@ Result<void> Lowerer::lower_product(const ir::Op& op) {
   SK_TRY_ASSIGN(Conv conv,
                 make_product(product, tensor(main), tensor(factor), tensor(op.outputs[0]), activation_of(op), tuning_));
   if (product.factor == Factor::pixel) std::swap(main, factor);
-  if (conv.addition) {
-    SK_TRY_ASSIGN(conv.addition->second, surfaces_of(factor));
-  }
+  if (conv.addition) SK_TRY_INTO(conv.addition->second, surfaces_of(factor));
   return emit_from_to("multiply", main, op.outputs[0], std::move(conv));
 }
 

@@ -123,9 +123,7 @@ class Runner {
  private:
   Result<void> read_cubes() {
     Extent unused;  // not checked: the main operand of an element-wise task may be its output
-    if (job_.from_memory) {
-      SK_TRY_ASSIGN(main_, read_operand(job_, job_.main, job_.main, 1, dma_, unused));
-    }
+    if (job_.from_memory) SK_TRY_INTO(main_, read_operand(job_, job_.main, job_.main, 1, dma_, unused));
     if (job_.ew.op == EwOp::none) return {};
     const OperandCube& even = job_.shared ? job_.main : job_.second;
     SK_TRY_ASSIGN(second_, read_operand(job_, even, job_.second, job_.shared ? 2 : 1, dma_, unused));

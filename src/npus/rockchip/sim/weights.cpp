@@ -26,9 +26,8 @@ Result<T> read_number(const Dma& dma, uint64_t address) {
 Result<void> read_channels(const DpuJob& dpu, const Dma& dma, Weights& out) {
   const auto at = static_cast<uint64_t>(dpu.channel_address);
   int correction = dpu.correct ? dpu.correction : 0;
-  if (dpu.channel_operands == kGroups && dpu.correction_from_memory) {
-    SK_TRY_ASSIGN(correction, read_number<int16_t>(dma, at + static_cast<uint64_t>(dpu.correction_at)));
-  }
+  if (dpu.channel_operands == kGroups && dpu.correction_from_memory)
+    SK_TRY_INTO(correction, read_number<int16_t>(dma, at + static_cast<uint64_t>(dpu.correction_at)));
   out.zero_point = static_cast<uint8_t>(kStoredZero - correction);
   const auto group = static_cast<uint64_t>(dpu.operand_group), group_bytes = static_cast<uint64_t>(dpu.operand_bytes);
   for (uint64_t c = 0; c < static_cast<uint64_t>(out.kernels); ++c) {

@@ -212,8 +212,7 @@ Result<std::vector<Coefficients>> NnUnit::readings(const Instruction& d, const M
   SK_TRY_ASSIGN(const Stored from, stored(d, memory));
   std::vector<Coefficients> out;
   if (&format_ != &kCoefficientFormatV7) {
-    SK_TRY_ASSIGN(Coefficients only, format_.decode(from.bytes, chip_, from.shape));
-    out.push_back(std::move(only));
+    SK_TRY_INTO(out.emplace_back(), format_.decode(from.bytes, chip_, from.shape));
     return out;
   }
   std::optional<Error> problem;

@@ -105,10 +105,9 @@ Result<Accesses> TpUnit::run(uint64_t descriptor_address, const Memory& memory) 
                  options_.max_elements_per_job);
   SK_TRY(fill_values(d, options_, memory, job));
   std::span<const uint8_t> in;
-  if (const int64_t extent = job.in_extent(); extent > 0) {
-    SK_TRY_ASSIGN(in,
-                  memory.at(d.in_base_address.offset, static_cast<uint64_t>(extent), "tp_instruction.in_base_address"));
-  }
+  if (const int64_t extent = job.in_extent(); extent > 0)
+    SK_TRY_INTO(in,
+                memory.at(d.in_base_address.offset, static_cast<uint64_t>(extent), "tp_instruction.in_base_address"));
   SK_TRY_ASSIGN(const std::span<uint8_t> out,
                 memory.from(d.out_base_address.offset, "tp_instruction.out_base_address"));
   SK_TRY(memory.check_written(d.out_base_address.offset, "tp_instruction.out_base_address"));
