@@ -151,28 +151,16 @@ class Folder {
   }
 
   bool transpose() {
-    const int elem = ir::dtype_bytes(in(0) == nullptr ? ir::DType::variant : in(0)->dtype);
     const auto elems = elems_of(out());
-    if (elem == 0 || !elems || elems_of(*in(0)) != elems) return false;
+    if (in(0) == nullptr || ir::dtype_bytes(in(0)->dtype) == 0 || !elems || elems_of(*in(0)) != elems) return false;
     const std::vector<int64_t>& from = *in(0)->dims;
-    std::vector<int64_t> perm = ints_of(node_, "perm"), stride(from.size(), 1), at(from.size());
+    std::vector<int64_t> perm = ints_of(node_, "perm");
     if (perm.empty()) {
       perm.resize(from.size());
       std::iota(perm.rbegin(), perm.rend(), 0);
     }
     for (int64_t& one : perm) one += one < 0 ? std::ssize(from) : 0;
-    for (size_t i = from.size(); i-- > 1;) stride[i - 1] = stride[i] * from[i];
-    Bytes to(in(0)->data.size());
-    for (size_t done = 0; done < to.size(); done += static_cast<size_t>(elem)) {
-      int64_t source = 0;
-      for (size_t i = 0; i < perm.size(); ++i) source += at[i] * stride[static_cast<size_t>(perm[i])];
-      std::memcpy(to.data() + done, in(0)->data.data() + source * elem, static_cast<size_t>(elem));
-      for (size_t i = perm.size(); i-- > 0;) {
-        if (++at[i] < (*out().dims)[i]) break;
-        at[i] = 0;
-      }
-    }
-    return set(file_.keep(std::move(to)), in(0)->dtype, *out().dims);
+    return set(file_.keep(permuted(*in(0), from, perm)), in(0)->dtype, *out().dims);
   }
 
   // Computes the node on its inputs as numbers.

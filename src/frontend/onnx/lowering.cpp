@@ -146,19 +146,7 @@ Result<Bytes> Lowering::stored(const Operand& operand, const std::vector<int32_t
   if (value.data.size() != static_cast<size_t>(product(dims)) * elem)
     return error(ErrorCode::malformed, "'{}' has {} bytes, not {}", printable(value.name), value.data.size(),
                  product(dims) * static_cast<int64_t>(elem));
-  std::vector<int64_t> stride(dims.size(), 1);
-  for (size_t i = dims.size(); i-- > 1;) stride[i - 1] = stride[i] * dims[i];
-  Bytes out(value.data.size());
-  std::vector<int32_t> at(perm.size());  // index, in the order of `perm`
-  for (size_t done = 0; done < out.size(); done += elem) {
-    int64_t from = 0;
-    for (size_t i = 0; i < perm.size(); ++i) from += at[i] * stride[static_cast<size_t>(perm[i])];
-    std::memcpy(out.data() + done, value.data.data() + static_cast<size_t>(from) * elem, elem);
-    for (size_t i = perm.size(); i-- > 0;) {
-      if (++at[i] < dims[static_cast<size_t>(perm[i])]) break;
-      at[i] = 0;
-    }
-  }
+  Bytes out = permuted(value, {dims.begin(), dims.end()}, {perm.begin(), perm.end()});
   if (is_quantized(operand) && value.dtype != type_)
     for (uint8_t& byte : out) byte ^= 0x80;
   return out;
@@ -268,8 +256,7 @@ Result<TensorId> Lowering::find(int value, Layout layout) {
   }
   SK_TRY_ASSIGN(ir::Tensor tensor, tensor_of(value, quants_.at(value), layout));
   const TensorId id = graph.add_tensor(std::move(tensor));
-  SK_TRY_ASSIGN(const Edge made, edge(value, layout, id));
-  inputs.push_back(made);
+  SK_TRY_INTO(inputs.emplace_back(), edge(value, layout, id));
   known_[{value, layout}] = id;
   return id;
 }
@@ -344,8 +331,7 @@ Result<void> Lowering::add_output(int value) {
   for (const Layout layout : {Layout::plain, Layout::channels_last, Layout::rows}) {
     const auto known = known_.find({value, layout});
     if (known == known_.end()) continue;
-    SK_TRY_ASSIGN(const Edge made, edge(value, layout, known->second));
-    outputs.push_back(made);
+    SK_TRY_INTO(outputs.emplace_back(), edge(value, layout, known->second));
     return {};
   }
   return error(ErrorCode::internal, "'{}' is not computed in this part", model_.value(value).name);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstring>
 
 namespace skillet::onnx {
@@ -136,6 +135,23 @@ std::optional<int64_t> first_of_reshaped(const Model& model, const Node& node, c
 }
 
 }  // namespace
+
+Bytes permuted(const Value& value, const std::vector<int64_t>& dims, const std::vector<int64_t>& perm) {
+  const auto elem = static_cast<size_t>(ir::dtype_bytes(value.dtype));
+  std::vector<int64_t> stride(dims.size(), 1), at(perm.size());  // `at`: index, in the order of `perm`
+  for (size_t i = dims.size(); i-- > 1;) stride[i - 1] = stride[i] * dims[i];
+  Bytes out(value.data.size());
+  for (size_t done = 0; done < out.size(); done += elem) {
+    int64_t from = 0;
+    for (size_t i = 0; i < perm.size(); ++i) from += at[i] * stride[static_cast<size_t>(perm[i])];
+    std::memcpy(out.data() + done, value.data.data() + static_cast<size_t>(from) * elem, elem);
+    for (size_t i = perm.size(); i-- > 0;) {
+      if (++at[i] < dims[static_cast<size_t>(perm[i])]) break;
+      at[i] = 0;
+    }
+  }
+  return out;
+}
 
 void settle_batches(Model& model) {
   for (const Node& node : model.nodes) {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/bytes.h"
 #include "graph/ir/dtype.h"
 
 namespace skillet::onnx {
@@ -59,6 +60,8 @@ std::string string_of(const Node& node, const char* name, const char* otherwise)
 // Elements of a constant of any integer type or float32, as doubles; none for other types.
 std::optional<std::vector<double>> numbers(const Value& value);
 std::optional<std::vector<int64_t>> integers(const Value& value);
+// A constant of size `dims` with its axes in the order of `perm`.
+Bytes permuted(const Value& value, const std::vector<int64_t>& dims, const std::vector<int64_t>& perm);
 
 // Sets a dynamic first size if the other sizes are known and it follows from the node's inputs (hosts keep it dynamic
 // even where the size of the inputs was fixed).
