@@ -8,10 +8,23 @@
 
 #include "base/parse_number.h"
 #include "base/text.h"
-#include "frontend/onnx/file_fields.h"
 
 namespace skillet::onnx {
 namespace {
+
+// Field numbers of onnx.proto.
+namespace field {
+enum Model { kIrVersion = 1, kGraph = 7, kOpsets = 8 };
+enum Opset { kDomain = 1, kVersion = 2 };
+enum Graph { kNode = 1, kInitializer = 5, kInput = 11, kOutput = 12, kValueInfo = 13, kSparse = 15 };
+enum Node { kNodeInput = 1, kNodeOutput = 2, kNodeName = 3, kOp = 4, kAttribute = 5, kNodeDomain = 7 };
+enum Attribute { kName = 1, kFloat = 2, kInt = 3, kText = 4, kTensor = 5, kBody = 6, kFloats = 7, kInts = 8 };
+enum Tensor { kDims = 1, kType = 2, kTensorName = 8, kExternal = 13, kLocation = 14 };
+enum TensorData { kFloatData = 4, kInt32Data = 5, kInt64Data = 7, kRaw = 9, kDoubleData = 10, kUint64Data = 11 };
+enum Entry { kKey = 1, kValue = 2 };
+enum ValueInfo { kValueName = 1, kValueType = 2 };
+enum Type { kTensorType = 1, kElemType = 1, kShape = 2, kDim = 1, kDimValue = 1 };
+}  // namespace field
 
 namespace fs = std::filesystem;
 using protozero::pbf_reader;

@@ -3,6 +3,7 @@
 // Must not know: any single kernel driver, what the calls do.
 #pragma once
 
+#include <fmt/format.h>
 #include <sys/ioctl.h>
 
 #include <algorithm>
@@ -13,9 +14,18 @@
 #include <string_view>
 
 #include "base/user_memory.h"
-#include "kernels/api/describe.h"
+#include "kernels/api/drm.h"
 
 namespace skillet::kernels {
+
+// Texts for the arguments of calls that all DRM drivers share.
+namespace drm {
+inline std::string describe(const GetCap& args) { return fmt::format("{:#x} -> {}", args.capability, args.value); }
+inline std::string describe(const GemClose& args) { return fmt::format("handle {}", args.handle); }
+inline std::string describe(const PrimeHandle& args) {
+  return fmt::format("handle {}, flags {:#x}, descriptor {}", args.handle, args.flags, args.fd);
+}
+}  // namespace drm
 
 constexpr size_t kArgumentBytesMax = 128;
 constexpr size_t kCallNumbers = 0x60;  // DRM's own calls; from 0x40 on those of drivers

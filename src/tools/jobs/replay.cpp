@@ -4,14 +4,15 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <string>
 
+#include "base/bytes.h"
 #include "base/log.h"
+#include "base/result.h"
 #include "base/stop.h"
-#include "base/text.h"
 #include "capture/reader.h"
 #include "kernels/api/replayer.h"
 #include "lab/compare/field_edit.h"
@@ -22,7 +23,6 @@
 #include "tools/jobs/checked_replay.h"
 #include "tools/jobs/decoded.h"
 #include "tools/jobs/edit_text.h"
-#include "tools/jobs/given_input.h"
 #include "tools/jobs/writers.h"
 #include "tools/jobs/written.h"
 #include "tools/model/model_ops.h"
@@ -31,6 +31,23 @@
 
 namespace skillet::tools {
 namespace {
+
+// BUFFER=FILE of --input: the contents of a buffer that was not recorded.
+struct GivenInput {
+  uint32_t handle = 0;
+  SharedBytes bytes;
+  bool is_used = false;
+};
+
+Result<GivenInput> parse_input(const std::string& text) {
+  GivenInput out;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), out.handle);
+  if (failure != std::errc() || end == text.data() + text.size() || *end != '=')
+    return error(ErrorCode::invalid_argument, "--input: must be BUFFER=FILE, such as 3=input.bin, not '{}'", text);
+  SK_TRY_ASSIGN(Bytes bytes, read_file(text.substr(static_cast<size_t>(end + 1 - text.data()))));
+  out.bytes = std::move(bytes);
+  return out;
+}
 
 struct Options {
   std::string path, device, against, output, expect, model, beside;
@@ -96,18 +113,10 @@ class Replays {
       : options_(options), reader_(std::move(reader)), device_(std::move(device)), other_(std::move(other)) {}
 
   Result<void> prepare() {
-    for (const std::string& text : options_.set) {
-      SK_TRY_ASSIGN(Change change, parse_change(text));
-      changes_.push_back(std::move(change));
-    }
-    for (const std::string& text : options_.inputs) {
-      SK_TRY_ASSIGN(GivenInput input, parse_input(text));
-      inputs_.push_back(std::move(input));
-    }
+    for (const std::string& text : options_.set) SK_TRY_INTO(changes_.emplace_back(), parse_change(text));
+    for (const std::string& text : options_.inputs) SK_TRY_INTO(inputs_.emplace_back(), parse_input(text));
     if (!options_.output.empty()) SK_TRY(check_files(options_.output, {}));
-    if (!options_.model.empty()) {
-      SK_TRY_ASSIGN(ops_, ModelOps::load(options_.model, device_.core.chip));
-    }
+    if (!options_.model.empty()) SK_TRY_INTO(ops_, ModelOps::load(options_.model, device_.core.chip));
     if (!options_.beside.empty()) SK_TRY(Beside::open(options_.beside, device_.core, beside_));
     return try_options();
   }
