@@ -19,7 +19,7 @@ bool all_equal(const std::vector<T>& values) {
 template <typename T>
 size_t count_distinct(std::vector<T> values) {
   std::ranges::sort(values);
-  return static_cast<size_t>(std::ranges::unique(values).begin() - values.begin());
+  return static_cast<size_t>(std::unique(values.begin(), values.end()) - values.begin());
 }
 
 struct Quant {
