@@ -369,6 +369,20 @@ TEST(Left, QLinearNodesForWhatTheyAre) {
   }
 }
 
+TEST(Left, AveragesOfWindowsThatAreTooLarge) {
+  for (const int64_t pixels : {256, 257}) {
+    const Parts parts{
+        .nodes = {node("QLinearAveragePool", {"x", "scale", "zero", "half", "zero"}, {"y"},
+                       {ints("kernel_shape", {1, pixels})}, "com.microsoft")},
+        .constants = {tensor("scale", kFloat, {}, bytes_of({0.25F})), tensor("half", kFloat, {}, bytes_of({0.5F})),
+                      tensor("zero", kInt8, {}, std::string(1, '\0'))},
+        .inputs = {value("x", {1, 2, 1, pixels}, kInt8)},
+        .outputs = {value("y", {1, 2, 1, 1}, kInt8)}};
+    std::vector<std::string> ops;
+    EXPECT_EQ(left_of(parts, ops).size(), pixels == 256 ? 0U : 1U) << pixels;
+  }
+}
+
 // The result has other sizes than those in the node.
 TEST(Left, AResizeThatKeepsItsAspect) {
   for (const bool is_declared : {false, true}) {

@@ -88,6 +88,17 @@ TEST(VivanteProgramCheck, V8StreamsTakeWhatTheirSizesSay) {
   }
 }
 
+// A run of weights that reaches over the place of a bias (V7): one weight, whose run is of 2 bits.
+TEST(VivanteProgramCheck, RunsEndBeforeBiases) {
+  Bytes bytes(128);
+  store_le(bytes.data(), uint32_t{64});
+  bytes[64] = 2, bytes[65] = 1;  // bits of a run, kernels
+  for (const uint8_t run : {0, 1, 2, 3}) {
+    bytes[67] = run;
+    EXPECT_EQ(refused_coefficients(*hw::find_chip("a311d"), job(), bytes).empty(), run == 0) << +run;
+  }
+}
+
 // A job is decoded before it is refused: without tiles, or with tiles that never end, its reach is not known.
 TEST(VivanteProgramCheck, AnOutputIsAsLargeAsItsWalk) {
   hw::TpInstruction whole{};
