@@ -110,6 +110,23 @@ TEST_F(Rocket, ATurnEndsWithASubmissionThatFails) {
   EXPECT_TRUE((*second)->wait(*fence, milliseconds(1000)).ok());
 }
 
+// The next job begins when the one that stalls is reset, not when its time is over.
+TEST_F(Rocket, AResetFreesTheCore) {
+  std::chrono::steady_clock::duration least = std::chrono::hours(1);
+  for (int i = 0; i < 3; ++i) {  // the host may be busy
+    start("", fake::OnFault::reset, 1);
+    const auto device = open();
+    const Chain stalls = chain(*device, 0), runs = chain(*device, 1);
+    const auto stalled = device->submit({&stalls.job, 1}).value();
+    EXPECT_FALSE(device->wait(stalled, milliseconds(20)).ok());
+    calls_->kernel().reset();
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_TRUE(device->wait(device->submit({&runs.job, 1}).value(), milliseconds(5000)).ok());
+    least = std::min(least, std::chrono::steady_clock::now() - begin);
+  }
+  EXPECT_LT(least, milliseconds(200));
+}
+
 TEST_F(Rocket, AClosedFileHasNoTurn) {
   const auto calls = std::make_shared<fake::InProcess>(fake::rocket::create("rk3588", adder(), {}), kNode);
   const int first = calls->open(kNode), second = calls->open(kNode);
