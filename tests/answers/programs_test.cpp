@@ -74,7 +74,7 @@ class ProgramsOfChips : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(ProgramsOfChips, WithTwoThingsChanged) {
   const log::ScopedLevel quiet(log::Level::error);
-  constexpr size_t kDraws = 200;
+  constexpr size_t kDraws = 150;
   const std::string own = fmt::format("programs2 {} ", GetParam());
   Lines now;
   uint64_t seed = 0;
