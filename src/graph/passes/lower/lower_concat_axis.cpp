@@ -1,7 +1,9 @@
 // CONCATENATION, PACK, SPLIT and UNPACK along an axis after dimensions of size 1 become the same op along channels: the
-// pieces are contiguous, like the channels of a single pixel. SLICE, STRIDED_SLICE, GATHER and SPLIT_V of contiguous
+// pieces are contiguous, like the channels of a single pixel. CONCATENATION of long rows of pixels becomes one of
+// images of several rows, if the chip does not take that. SLICE, STRIDED_SLICE, GATHER and SPLIT_V of contiguous
 // elements become SPLIT_V of channels.
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "graph/passes/lower/picks.h"
@@ -59,6 +61,40 @@ ir::TensorId flat(Rewriter& rewriter, ir::TensorId id) {
   return rewriter.add(std::move(one));
 }
 
+// The most columns of which all pieces, of so many pixels each, have whole rows.
+int32_t columns_of(const Rewriter& rewriter, const Pieces& all) {
+  constexpr int32_t kColumnsMax = 1024;
+  int32_t common = 0;
+  for (const ir::TensorId piece : all.pieces) common = std::gcd(common, rewriter.tensor(piece).shape.back(1));
+  int32_t out = std::min(common, kColumnsMax);
+  while (common % out != 0) --out;
+  return out;
+}
+
+// Long rows of pixels, one after the other.
+void rewrite_long_rows(Rewriter& rewriter, ir::OpId id, const Pieces& all, int32_t axis) {
+  const ir::Op old = rewriter.op(id);
+  const ir::Shape whole = rewriter.tensor(all.whole).shape;
+  if (old.kind != ir::OpKind::concatenation || axis != whole.rank() - 2) return;
+  const int32_t columns = columns_of(rewriter, all), channels = whole.back(0);
+  if (columns == 1) return;
+  const auto rows = [&](ir::TensorId one) {
+    const ir::Tensor tensor = rewriter.tensor(one);
+    return rewriter.add_like(tensor, "/rows", {1, tensor.shape.back(1) / columns, columns, channels});
+  };
+  std::vector<ir::Op> ops;
+  ir::Op join{.kind = ir::OpKind::concatenation, .attrs = ir::ConcatAttrs{.axis = 1}};
+  for (const ir::TensorId piece : all.pieces) {
+    join.inputs.push_back(rows(piece));
+    ops.push_back(rewriter.reshape(piece, join.inputs.back()));
+  }
+  join.outputs = {rows(all.whole)};
+  ops.push_back(join);
+  ops.push_back(rewriter.reshape(join.outputs[0], all.whole));
+  std::string text = fmt::format("CONCATENATION of pixels becomes one of rows of {}", columns);
+  rewriter.replace(id, std::move(ops), std::move(text));
+}
+
 void rewrite(Rewriter& rewriter, ir::OpId id) {
   const ir::Op old = rewriter.op(id);
   const Pieces all = pieces_of(old);
@@ -89,7 +125,7 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
   }
   std::string text = fmt::format("{} along axis {} becomes {} of channels", ir::op_name(old), axis,
                                  is_join(old.kind) ? "CONCATENATION" : "SPLIT");
-  rewriter.replace(id, std::move(ops), std::move(text));
+  if (!rewriter.replace(id, std::move(ops), std::move(text))) rewrite_long_rows(rewriter, id, all, axis);
 }
 
 bool picks_elements(ir::OpKind kind) {

@@ -192,5 +192,43 @@ TEST(Sequences, MeansAndMaximaOfRows) {
   }
 }
 
+// Joins rows of images, of at most 1024 pixels.
+class RowsDriver : public PlainDriver {
+ public:
+  npu::Support supports(const npu::Chip& chip, const ir::Graph& graph, ir::OpId id) const override {
+    const ir::Op& op = graph.op(id);
+    if (op.kind != ir::OpKind::concatenation) return PlainDriver::supports(chip, graph, id);
+    const ir::Shape& shape = graph.tensor(op.outputs[0]).shape;
+    if (shape.rank() == 4 && op.as<ir::ConcatAttrs>().axis == 1 && shape[2] <= 1024) return npu::Support::yes();
+    return npu::Support::no(npu::Remedy::none, "no rows");
+  }
+};
+
+TEST(Sequences, LongOnesAreJoinedAsRows) {
+  struct Case {
+    const char *first, *second, *whole, *image;
+  };
+  for (const Case& one : {Case{"1x2048x2", "1x512x2", "1x2560x2", "1x5x512x2"},
+                          Case{"1x1x3000x1", "1x1x1500x1", "1x1x4500x1", "1x6x750x1"},
+                          Case{"30x3", "12x3", "42x3", "1x7x6x3"}, Case{"1x7x3", "1x4x3", "1x11x3", "1x11x3"}}) {
+    const auto graph = ir::parse(
+        fmt::format("graph \"g\"\ntensor 0 \"a\" int8 {} scale=0.5 zero=3\ntensor 1 \"b\" int8 {} scale=0.5 zero=3\n"
+                    "tensor 2 \"c\" int8 {} scale=0.5 zero=3\ninputs 0 1\noutputs 2\n"
+                    "op 0 CONCATENATION in=[0 1] out=[2] axis=-2\n",
+                    one.first, one.second, one.whole));
+    ASSERT_TRUE(graph.ok()) << graph.error().message;
+    const RowsDriver chip;
+    ir::Graph after = *graph;
+    std::vector<Rewrite> rewrites;
+    Target target{.driver = &chip, .chip = {}, .per_channel = npu::PerChannel::strict};
+    target.rewrites = &rewrites;
+    ASSERT_TRUE((Pass{.name = "alone", .match = lower_concat_axis}.run(after, target).ok()));
+    const auto join = std::ranges::find(after.ops, ir::OpKind::concatenation, &ir::Op::kind);
+    EXPECT_EQ(after.tensor(join->outputs[0]).shape.to_string(), one.image);
+    const auto wanted = results(*graph, 5);
+    EXPECT_TRUE(wanted && wanted == results(after, 5)) << one.whole;
+  }
+}
+
 }  // namespace
 }  // namespace skillet::passes
