@@ -31,9 +31,9 @@ namespace ethosu = kernels::ethosu;
 struct Change {
   size_t call = SIZE_MAX, word = 0, kind = 0;
 };
-constexpr size_t kKinds = 7;
+constexpr size_t kKinds = 8;
 uint32_t changed(uint32_t old, size_t kind) {
-  const std::array<uint32_t, kKinds> others = {0, 1, old + 1, old - 1, ~uint32_t{0}, old ^ 0x80000000, old * 2};
+  const std::array<uint32_t, kKinds> others = {0, 1, 3, old + 1, old - 1, ~uint32_t{0}, old ^ 0x80000000, old * 2};
   return others[kind];
 }
 
@@ -81,7 +81,7 @@ class Copied {
     uint8_t* const at = words_[change.word];
     const auto old = load_le<uint32_t>(at);
     const bool is_size = request_ == etnaviv::kGemNew && change.word < 2;  // clients try again for some time: few bytes
-    store_le(at, is_size && change.kind > 3 ? old + 4096 * (change.word == 0) : changed(old, change.kind));
+    store_le(at, is_size && change.kind > 4 ? old + 4096 * (change.word == 0) : changed(old, change.kind));
   }
   void* argument() { return own_; }
   // Gives the results back, with the caller's pointers. Returns them as text.

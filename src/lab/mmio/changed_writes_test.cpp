@@ -93,6 +93,7 @@ Sequence etnaviv_sequence(const MappedJob& job, bool is_secure) {
   }
   write(is_secure ? 0x388 : 0x18c, 1);
   write(0x014, ~uint32_t{0}), write(0x654, kRing), write(0x658, 0x10002), write(0x3a4, 0x10002);
+  out.after = {{0x014, 0}, {0x3a8, 1}};
   out.last = 0x66c;
   out.moving = {0x450, 0x664};
   out.results = kPages, out.result_bytes = 0x20000;
@@ -126,6 +127,7 @@ TEST(ChangedWrites, OfRocket) {
            {0x30, 0x7001}, {0x08, 1},    {0x9024, 2}})
     sequence.writes.push_back({offset, value, {}});
   sequence.writes.push_back({0x08, 0, Write::Kind::fixed});
+  sequence.after = {{0x9018, 1}, {0x9008, 5}, {0x24, 0x1ffff}, {0x9008, 3}};
   sequence.last = 0x40;
   for (uint64_t set : {0x9000, 0xa000, 0xb000})
     for (uint64_t at = 0; at < 0x28; at += 4) sequence.more.push_back(set + at);

@@ -48,6 +48,7 @@ TEST(ChangedWrites, OfEthosu) {
                                                             {0x9c, 0},
                                                             {0x08, 1}})
     sequence.writes.push_back({offset, value, {}});
+  sequence.after = {{0x08, 2}};
   sequence.last = 0xfc;
   sequence.results = kTo, sequence.result_bytes = 0x10000;
   expect_lines("tests/expectations/mmio.txt", "ethosu", {{"ethosu", ChangedWrites(sequence).hashes()}});

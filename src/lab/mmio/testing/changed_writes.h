@@ -29,7 +29,7 @@ struct Write {
 struct Sequence {
   std::function<std::unique_ptr<Device>(Guest&)> make;
   std::function<void(Guest&)> prepare;
-  std::vector<Write> writes;
+  std::vector<Write> writes, after;  // after: not changed; follow the first reading
   uint64_t last = 0;
   std::vector<uint64_t> more;
   std::set<uint64_t> moving;
@@ -100,9 +100,12 @@ class ChangedWrites {
       std::string said = one.guest->line ? "line" : "no line";
       std::vector<uint64_t> offsets = sequence_.more;
       for (uint64_t at = 0; at <= sequence_.last; at += 4) offsets.push_back(at);
-      for (int i = 0; i < 2; ++i)
+      for (int i = 0; i < 2; ++i) {
         for (const uint64_t at : offsets)
           if (!sequence_.moving.contains(at)) said += fmt::format(" {:x}={:x}", at, one.device->read(at));
+        for (size_t at = 0; i == 0 && at < sequence_.after.size(); ++at)
+          one.device->write(sequence_.after[at].offset, sequence_.after[at].value);
+      }
       registers_.add(said + (one.guest->line ? " line" : ""));
       one.device->stop();
       results_.add(one.guest->memory.at(sequence_.results, sequence_.result_bytes));
