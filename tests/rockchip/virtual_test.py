@@ -136,7 +136,10 @@ class Node(unittest.TestCase):
                 self.assertEqual(call(SKILLET, "run", MODEL, "--image", PICTURE, "--device", f"sim:{one}", "--unproven", "take",
                                       "--partition", "all", "--record", f"{folder}/{one}.skp")[0], 0)
             jobs = f"{folder}/{chip}.skp"
-            done = call(SKILLET, "virtual", "--chip", chip, "--", SKILLET, "replay", jobs, "--device", "npu", "--beside", jobs, "--json")
+            for _ in range(5):  # on a busy machine, jobs of the two cores may miss each other
+                done = call(SKILLET, "virtual", "--chip", chip, "--", SKILLET, "replay", jobs, "--device", "npu", "--beside", jobs, "--json")
+                if done[0] == code:
+                    break
             self.assertEqual(done[0], code, done[2])
             self.assertIn(said, done[2])
             report = json.loads(done[1])
