@@ -190,7 +190,7 @@ bool Rewriter::helps(const Replacement& replacement, const std::vector<int32_t>&
     after = std::min(after, level_of(one));
     write_down(one, graph_.ops[i], sources);
   }
-  return replacement.must_help ? after > before && after >= replacement.least : after >= before;
+  return replacement.must_help ? after > before : after >= before;
 }
 
 bool Rewriter::replace(Replacement replacement) {

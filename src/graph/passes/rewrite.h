@@ -27,7 +27,6 @@ struct Replacement {
   bool must_help = true;  // false: simpler ops, which the chip need not support better
   int off = 0;            // largest error of a chip's result in steps, for any input; 0: the CPU kernels give the same
   size_t on_cpu = 0;      // number of `by`, from the first, that run on the CPU
-  Level least = Level::unproven;  // that the new ops must have, if they must help
 };
 
 // Limit for a depthwise filter, written out for all channels as most chips read it.

@@ -61,7 +61,4 @@ void add_weights(Rewriter& rewriter, const Average& average, const Weights& weig
 void add_taps(Rewriter& rewriter, const Average& average, const Weights& weights, ir::Shape filter, Bytes taps,
               int32_t outputs, ir::Op& op);
 
-// An average of a whole image as a 1x1 convolution whose channels are the pixels. False: it is none, or is not `least`.
-bool sum_whole_image(Rewriter& rewriter, ir::OpId id, Level least);
-
 }  // namespace skillet::passes

@@ -10,9 +10,6 @@
 namespace skillet::passes {
 namespace {
 
-// A larger filter, written out for all channels, takes longer than to make pixels of the channels.
-constexpr int64_t kDenseBytesGood = 1 << 16;
-
 // The convolution itself, or one over blocks of an image of one row or column; empty if it cannot be made.
 std::vector<ir::Op> made(Rewriter& rewriter, const Average& average, const Weights& weights, bool by_blocks) {
   const ir::Tensor from = rewriter.tensor(average.from), to = rewriter.tensor(average.to);
@@ -51,9 +48,7 @@ void lower_average_as_depthwise(Rewriter& rewriter, ir::OpId id) {
   auto average = average_of(rewriter, rewriter.op(id));
   if (!average || rewriter.level(id) == Level::proven) return;
   const ir::Shape from = rewriter.tensor(average->from).shape;
-  const int64_t dense_bytes = average->pixels() * from[3] * from[3];
-  if (dense_bytes > kDenseBytesGood && sum_whole_image(rewriter, id, Level::proven)) return;
-  if (dense_bytes > kDenseBytesMax) return;
+  if (average->pixels() * from[3] * from[3] > kDenseBytesMax) return;
   const auto weights = weights_of(rewriter, *average);
   if (!weights) return;
   const std::string text =

@@ -79,29 +79,27 @@ std::vector<ir::Op> sum_of_pixels(Rewriter& rewriter, const Average& average, co
   return ops;
 }
 
-}  // namespace
-
-bool sum_whole_image(Rewriter& rewriter, ir::OpId id, Level least) {
+void rewrite(Rewriter& rewriter, ir::OpId id) {
   const auto average = average_of(rewriter, rewriter.op(id));
-  if (!average || rewriter.level(id) == Level::proven) return false;
+  if (!average || rewriter.level(id) == Level::proven) return;
   const ir::Tensor from = rewriter.tensor(average->from), to = rewriter.tensor(average->to);
-  if (!is_global(*average, from.shape, to.shape)) return false;
+  if (!is_global(*average, from.shape, to.shape)) return;
   const auto weights = weights_of(rewriter, *average);
-  if (!weights) return false;
+  if (!weights) return;
   const int32_t square = channels_of_a_pixel(from.shape[3]);
   for (const int32_t each : {square, 1}) {
     std::string text = fmt::format("{} of {} pixels becomes CONV_2D 1x1 of {} channels", ir::op_name(rewriter.op(id)),
                                    average->pixels(), average->pixels() * each);
     std::vector<ir::Op> ops = sum_of_pixels(rewriter, *average, *weights, each);
-    const bool done = rewriter.replace(
-        {.ops = {id}, .kept = id, .by = std::move(ops), .text = std::move(text), .off = weights->off, .least = least});
-    if (done || square == 1) return done;
+    const bool done = rewriter.replace(id, std::move(ops), std::move(text), weights->off);
+    if (done || square == 1) return;
   }
-  return false;
 }
 
+}  // namespace
+
 void lower_average_as_pointwise(Rewriter& rewriter, ir::OpId id) {
-  sum_whole_image(rewriter, id, Level::unproven);
+  rewrite(rewriter, id);
   rewrite_channels(rewriter, id);
 }
 

@@ -267,25 +267,6 @@ TEST(WithinAStep, AveragesOfAnySize) {
   EXPECT_GT(off, 0U);
 }
 
-// Written out for all channels, a depthwise filter would be large; the chip must make pixels of channels, by TRANSPOSE.
-TEST(WithinAStep, AveragesOfManyChannels) {
-  const auto filters = [](int channels, const PlainDriver& driver) {
-    const auto graph =
-        ir::parse(fmt::format("graph \"g\"\ntensor 0 \"in\" int8 1x7x7x{0} scale=0.02 zero=5\n"
-                              "tensor 1 \"out\" int8 1x1x1x{0} scale=0.02 zero=5\ninputs 0\noutputs 1\n"
-                              "op 0 AVERAGE_POOL_2D in=[0] out=[1] padding=valid filter_h=7 filter_w=7\n",
-                              channels));
-    const Made made = rewritten(*graph, npu::PerChannel::exact, driver);
-    const auto conv = std::ranges::find_if(made.graph.ops, [](const ir::Op& op) { return op.inputs.size() == 3; });
-    return conv == made.graph.ops.end() ? "none" : made.graph.tensor(conv->inputs[1]).shape.to_string();
-  };
-  const PlainDriver moves({ir::OpKind::transpose}), moves_nothing;
-  EXPECT_EQ(filters(32, moves), "1x7x7x32");
-  EXPECT_EQ(filters(64, moves), "1x1x1x49");
-  EXPECT_EQ(filters(64, moves_nothing), "1x7x7x64");
-  EXPECT_EQ(filters(1280, moves), "5x1x1x245");
-}
-
 // RESIZE_BILINEAR: small images in one convolution, larger ones along rows, then along columns.
 TEST(WithinAStep, ResizedImages) {
   struct Case {
