@@ -5,7 +5,7 @@
 #include <limits>
 #include <numeric>
 
-#include "frontend/onnx/lowering.h"
+#include "frontend/onnx/layer_constants.h"
 
 namespace skillet::onnx {
 namespace {
@@ -36,25 +36,47 @@ std::pair<int64_t, int64_t> same_pads(int64_t size, int64_t kernel, int64_t stri
   return {all / 2, all - all / 2};
 }
 
-Result<std::array<int64_t, 2>> pair_of(const Node& node, const char* name) {
-  const std::vector<int64_t> given = ints_of(node, name);
+// A sequence (N, C, L) is an image of one row.
+constexpr size_t kSequence = 3, kImage = 4;
+
+bool is_sequence(const Lowering& l) {
+  const auto dims = l.input_dims(0);
+  return dims.ok() && dims->size() == kSequence;
+}
+
+std::vector<int32_t> as_image(std::vector<int32_t> dims, std::ptrdiff_t row_at = 2) {
+  if (dims.size() == kSequence) dims.insert(dims.begin() + row_at, 1);
+  return dims;
+}
+
+// An attribute with a number for rows and one for columns.
+Result<std::array<int64_t, 2>> pair_of(const Lowering& l, const char* name) {
+  std::vector<int64_t> given = ints_of(l.node(), name);
   if (given.empty()) return std::array<int64_t, 2>{1, 1};
+  if (is_sequence(l)) given.insert(given.begin(), 1);
   const bool fits = given.size() == 2 && std::ranges::all_of(given, [](int64_t v) { return v >= 1 && v <= 1 << 15; });
   if (!fits) return error(ErrorCode::unsupported, "its {} are not two numbers from 1 to 32768", name);
   return std::array<int64_t, 2>{given[0], given[1]};
 }
 
-// `image`, `out`: the host's N, C, H, W. The padding at the end follows from the output's size, also with ceil_mode.
-Result<Window> window_of(const Node& node, std::array<int64_t, 2> kernel, const std::vector<int32_t>& image,
-                         const std::vector<int32_t>& out) {
-  SK_TRY_ASSIGN(const auto stride, pair_of(node, "strides"));
-  SK_TRY_ASSIGN(const auto dilation, pair_of(node, "dilations"));
-  std::vector<int64_t> pads = ints_of(node, "pads");
+// Padding before rows and columns, then after them.
+std::vector<int64_t> pads_of(const Lowering& l) {
+  std::vector<int64_t> pads = ints_of(l.node(), "pads");
   if (pads.empty()) pads.assign(4, 0);
+  if (is_sequence(l) && pads.size() == 2) pads = {0, pads[0], 0, pads[1]};
+  return pads;
+}
+
+// `image`, `out`: the host's N, C, H, W. The padding at the end follows from the output's size, also with ceil_mode.
+Result<Window> window_of(const Lowering& l, std::array<int64_t, 2> kernel, const std::vector<int32_t>& image,
+                         const std::vector<int32_t>& out) {
+  SK_TRY_ASSIGN(const auto stride, pair_of(l, "strides"));
+  SK_TRY_ASSIGN(const auto dilation, pair_of(l, "dilations"));
+  std::vector<int64_t> pads = pads_of(l);
   const auto fits = [](int64_t pad) { return pad >= 0 && pad <= 1 << 15; };
   if (pads.size() != 4 || !std::ranges::all_of(pads, fits))
     return error(ErrorCode::unsupported, "its pads are not four numbers from 0 to 32768");
-  const std::string automatic = string_of(node, "auto_pad", "NOTSET");
+  const std::string automatic = string_of(l.node(), "auto_pad", "NOTSET");
   for (size_t i = 0; i < 2; ++i) {
     const int64_t size = image[i + 2];
     if (automatic == "VALID") pads[i] = pads[i + 2] = 0;
@@ -106,12 +128,11 @@ TensorId padded(Lowering& l, TensorId from, const Window& w, std::optional<int> 
   return to;
 }
 
-Result<std::vector<int32_t>> image_dims(Lowering& l) {
+Result<std::vector<int32_t>> image_dims(const Lowering& l) {
   SK_TRY_ASSIGN(std::vector<int32_t> dims, l.input_dims(0));
-  if (dims.size() != 4)
-    return error(ErrorCode::unsupported, "its input has {} dimensions; parts for the NPU have images of 4",
-                 dims.size());
-  return dims;
+  if (dims.size() != kSequence && dims.size() != kImage)
+    return error(ErrorCode::unsupported, "its input has {} dimensions, not 3 or 4", dims.size());
+  return as_image(std::move(dims));
 }
 
 Result<std::vector<int32_t>> output_dims(Lowering& l, size_t rank) {
@@ -121,80 +142,60 @@ Result<std::vector<int32_t>> output_dims(Lowering& l, size_t rank) {
   return dims;
 }
 
-bool is_row(const Value& value, int32_t columns) {
-  return value.dims && !value.dims->empty() && value.dims->back() == columns;
+Result<std::vector<int32_t>> output_image_dims(Lowering& l) {
+  SK_TRY_ASSIGN(std::vector<int32_t> dims, output_dims(l, is_sequence(l) ? kSequence : kImage));
+  return as_image(std::move(dims));
 }
 
-// The bias as int32 with one value for each output channel, in steps of input scale times weight scale.
-Result<TensorId> bias(Lowering& l, size_t i, const ir::Quant& in, const ir::Quant& weights, int32_t channels) {
-  const Operand* operand = l.input(i);
-  if (operand == nullptr) return ir::kNoTensor;
-  const Value& value = l.model().value(operand->value);
-  const auto numbers_of = numbers(value);
-  if (!numbers_of || (value.dtype != ir::DType::int32 && value.dtype != ir::DType::float32) ||
-      std::ssize(*numbers_of) != channels || (channels > 1 && !is_row(value, channels)))
-    return error(ErrorCode::unsupported, "'{}' is not a constant bias of int32 or float32, one per channel",
-                 value.name);
-  if (in.empty() && value.dtype == ir::DType::float32)
-    return l.constant(value.dtype, {channels}, Bytes(value.data.begin(), value.data.end()));
-  if (in.empty() || weights.empty()) return error(ErrorCode::unsupported, "'{}' is not a bias of floats", value.name);
-  ir::Quant steps{.scales = {}, .zero_points = {}, .axis = 0};
-  Bytes bytes(static_cast<size_t>(channels) * 4);
-  const auto of = [](const auto& list, size_t at) { return list[list.size() == 1 ? 0 : at]; };
-  for (size_t c = 0; c < static_cast<size_t>(channels); ++c) {
-    const float step = in.scale() * of(weights.scales, c);
-    double stored = (*numbers_of)[c];
-    if (value.dtype == ir::DType::float32) stored /= step;
-    if (!operand->quant.empty()) {
-      if (operand->quant.scales.size() != 1 && std::ssize(operand->quant.scales) != channels)
-        return error(ErrorCode::malformed, "'{}' has {} scales", value.name, operand->quant.scales.size());
-      const double ratio = of(operand->quant.scales, c) / double{step};
-      stored -= of(operand->quant.zero_points, c);
-      if (std::abs(ratio - 1) > 1e-6) stored *= ratio;
-    }
-    if (std::isnan(stored))
-      return error(ErrorCode::malformed, "'{}' is not a number in channel {}: a bias, or scales of 0", value.name, c);
-    SK_TRY(l.check_sum(stored, step));
-    const auto whole = static_cast<int32_t>(std::nearbyint(stored));
-    std::memcpy(bytes.data() + c * 4, &whole, 4);
-    if (c == 0 || weights.per_channel()) {
-      steps.scales.push_back(step);
-      steps.zero_points.push_back(0);
-    }
-  }
-  return l.constant(ir::DType::int32, {channels}, std::move(bytes), std::move(steps));
+Result<std::vector<int32_t>> filter_dims(const Lowering& l) {
+  SK_TRY_ASSIGN(std::vector<int32_t> dims, l.input_dims(1));
+  if (dims.size() != (is_sequence(l) ? kSequence : kImage))
+    return error(ErrorCode::malformed, "its weights have {} dimensions", dims.size());
+  return as_image(std::move(dims));
 }
 
-// Weights with dimensions permuted; the axis of their scales moves to the operation's axis.
-Result<TensorId> weights(Lowering& l, const std::vector<int32_t>& dims, const std::vector<int>& perm,
-                         std::vector<int32_t> shape, int channels_at, int scales_at) {
-  const Operand& operand = *l.input(1);
-  SK_TRY_ASSIGN(Bytes bytes, l.stored(operand, dims, perm));
-  ir::Quant quant = l.quant(operand);
-  if (quant.per_channel()) {
-    if (quant.axis != scales_at)
-      return error(ErrorCode::unsupported, "its weights have scales along dimension {}, not {}", quant.axis, scales_at);
-    quant.axis = channels_at;
-    if (std::ssize(quant.scales) != shape[static_cast<size_t>(channels_at)])
-      return error(ErrorCode::malformed, "its weights have {} scales", quant.scales.size());
-  }
-  const ir::DType dtype = quant.empty() ? l.model().value(operand.value).dtype : l.type();
-  return l.constant(dtype, std::move(shape), std::move(bytes), std::move(quant));
+TensorId reshaped(Lowering& l, TensorId from, TensorId to) {
+  const std::vector<int32_t> dims = l.graph.tensor(to).shape.dims;
+  if (from != to) l.emit(OpKind::reshape, ir::ReshapeAttrs{dims}, {from, l.ints(dims)}, to);
+  return to;
+}
+
+// A tensor like `value`, but an image; `value` itself if it is one.
+TensorId image_like(Lowering& l, TensorId value) {
+  const ir::Tensor tensor = l.graph.tensor(value);
+  return tensor.shape.rank() == kImage ? value : l.temporary(as_image(tensor.shape.dims, 1), tensor.quant);
+}
+
+Result<TensorId> read_image(Lowering& l) {
+  SK_TRY_ASSIGN(const TensorId from, l.read(0, Layout::channels_last));
+  return reshaped(l, from, image_like(l, from));
+}
+
+// The output, and the image that it is made of; finish() ends an operation that makes it.
+struct Output {
+  TensorId value, image;
+};
+Result<Output> write_image(Lowering& l) {
+  SK_TRY_ASSIGN(const TensorId value, l.write(0, Layout::channels_last));
+  return Output{value, image_like(l, value)};
+}
+Result<void> finish(Lowering& l, const Output& out) {
+  reshaped(l, out.image, out.value);
+  return {};
 }
 
 Result<void> conv(Lowering& l) {
   SK_TRY_ASSIGN(const auto image, image_dims(l));
-  SK_TRY_ASSIGN(const auto filter, l.input_dims(1));
-  SK_TRY_ASSIGN(const auto out, output_dims(l, 4));
-  if (filter.size() != 4) return error(ErrorCode::malformed, "its weights have {} dimensions", filter.size());
+  SK_TRY_ASSIGN(const auto filter, filter_dims(l));
+  SK_TRY_ASSIGN(const auto out, output_image_dims(l));
   if (int_of(l.node(), "channels_last", 0) != 0) return error(ErrorCode::unsupported, "its channels are last");
   const int64_t groups = int_of(l.node(), "group", 1);
   if (groups < 1 || groups > image[1] || groups * filter[1] != image[1] || filter[0] % groups != 0)
     return error(ErrorCode::malformed, "{} groups of {} channels do not fit {}", groups, filter[1], image[1]);
-  SK_TRY_ASSIGN(const Window w, window_of(l.node(), {filter[2], filter[3]}, image, out));
+  SK_TRY_ASSIGN(const Window w, window_of(l, {filter[2], filter[3]}, image, out));
   const bool depthwise = groups > 1 && filter[1] == 1;
   const int32_t channels = filter[0], h = filter[2], wide = filter[3];
-  SK_TRY_ASSIGN(TensorId from, l.read(0, Layout::channels_last));
+  SK_TRY_ASSIGN(TensorId from, read_image(l));
   SK_TRY_ASSIGN(const TensorId by, depthwise ? weights(l, filter, {1, 2, 3, 0}, {1, h, wide, channels}, 3, 0)
                                              : weights(l, filter, {0, 2, 3, 1}, {channels, h, wide, filter[1]}, 0, 0));
   SK_TRY_ASSIGN(const TensorId plus, bias(l, 2, l.graph.tensor(from).quant, l.graph.tensor(by).quant, channels));
@@ -206,25 +207,25 @@ Result<void> conv(Lowering& l) {
                       .activation = l.unit().activation};
   if (depthwise) attrs.depth_multiplier = channels / image[1];
   if (attrs.padding == ir::Padding::valid && !w.none()) from = padded(l, from, w);
-  SK_TRY_ASSIGN(const TensorId to, l.write(0, Layout::channels_last));
-  l.emit(depthwise ? OpKind::depthwise_conv_2d : OpKind::conv_2d, attrs, {from, by, plus}, to);
-  return {};
+  SK_TRY_ASSIGN(const Output to, write_image(l));
+  l.emit(depthwise ? OpKind::depthwise_conv_2d : OpKind::conv_2d, attrs, {from, by, plus}, to.image);
+  return finish(l, to);
 }
 
 // Computes the windows' whole result, then slices off the pads; one operation if our padding is the same.
 Result<void> conv_transpose(Lowering& l) {
   SK_TRY_ASSIGN(const auto image, image_dims(l));
-  SK_TRY_ASSIGN(const auto filter, l.input_dims(1));
-  SK_TRY_ASSIGN(const auto out, output_dims(l, 4));
-  SK_TRY_ASSIGN(const auto stride, pair_of(l.node(), "strides"));
-  SK_TRY_ASSIGN(const auto dilation, pair_of(l.node(), "dilations"));
-  if (filter.size() != 4 || filter[0] != image[1] || filter[1] != out[1])
+  SK_TRY_ASSIGN(const auto filter, filter_dims(l));
+  SK_TRY_ASSIGN(const auto out, output_image_dims(l));
+  SK_TRY_ASSIGN(const auto stride, pair_of(l, "strides"));
+  SK_TRY_ASSIGN(const auto dilation, pair_of(l, "dilations"));
+  if (filter[0] != image[1] || filter[1] != out[1])
     return error(ErrorCode::unsupported, "its weights have groups, or do not fit");
   if (dilation != std::array<int64_t, 2>{1, 1} || string_of(l.node(), "auto_pad", "NOTSET") != "NOTSET")
     return error(ErrorCode::unsupported, "its windows are dilated, or its padding is automatic");
-  std::vector<int64_t> pads = ints_of(l.node(), "pads");
+  std::vector<int64_t> pads = pads_of(l);
   const bool is_sized = !ints_of(l.node(), "output_shape").empty();  // gives the pads; "pads" is ignored
-  if (pads.empty() || is_sized) pads.assign(4, 0);
+  if (is_sized) pads.assign(4, 0);
   if (pads.size() != 4) return error(ErrorCode::malformed, "it has {} pads", pads.size());
   if (is_sized && std::ranges::any_of(ints_of(l.node(), "output_padding"), [](int64_t v) { return v != 0; }))
     return error(ErrorCode::unsupported, "it has an output_shape and an output_padding");
@@ -239,13 +240,13 @@ Result<void> conv_transpose(Lowering& l) {
     is_all &= full == out[i + 2];
     is_same &= image[i + 2] == (out[i + 2] + stride[i] - 1) / stride[i] && pads[i] == (full - out[i + 2]) / 2;
   }
-  SK_TRY_ASSIGN(const TensorId from, l.read(0, Layout::channels_last));
+  SK_TRY_ASSIGN(const TensorId from, read_image(l));
   SK_TRY_ASSIGN(const TensorId by,
                 weights(l, filter, {1, 2, 3, 0}, {filter[1], filter[2], filter[3], filter[0]}, 0, 1));
   SK_TRY_ASSIGN(const TensorId plus, bias(l, 2, l.graph.tensor(from).quant, l.graph.tensor(by).quant, filter[1]));
-  SK_TRY_ASSIGN(const TensorId to, l.write(0, Layout::channels_last));
+  SK_TRY_ASSIGN(const Output to, write_image(l));
   const bool is_cut = !is_all && !is_same;
-  const TensorId made = is_cut ? l.temporary(whole, l.graph.tensor(to).quant) : to;
+  const TensorId made = is_cut ? l.temporary(whole, l.graph.tensor(to.value).quant) : to.image;
   const std::vector<int32_t> dims = l.graph.tensor(made).shape.dims;
   l.emit(OpKind::transpose_conv,
          ir::ConvAttrs{.padding = is_all || is_cut ? ir::Padding::valid : ir::Padding::same,
@@ -255,9 +256,9 @@ Result<void> conv_transpose(Lowering& l) {
   if (is_cut)
     l.emit(OpKind::slice, ir::NoAttrs{},
            {made, l.ints({0, static_cast<int32_t>(pads[0]), static_cast<int32_t>(pads[1]), 0}),
-            l.ints(l.graph.tensor(to).shape.dims)},
-           to);
-  return {};
+            l.ints(l.graph.tensor(to.image).shape.dims)},
+           to.image);
+  return finish(l, to);
 }
 
 // An image flattened to rows keeps its order (channels last); the rows of the weights are permuted instead.
@@ -317,8 +318,8 @@ ir::PoolAttrs pool_attrs(const Window& w, ir::Padding padding) {
 }
 
 Result<Window> pool_window(Lowering& l, const std::vector<int32_t>& image, const std::vector<int32_t>& out) {
-  SK_TRY_ASSIGN(const auto kernel, pair_of(l.node(), "kernel_shape"));
-  SK_TRY_ASSIGN(Window w, window_of(l.node(), kernel, image, out));
+  SK_TRY_ASSIGN(const auto kernel, pair_of(l, "kernel_shape"));
+  SK_TRY_ASSIGN(Window w, window_of(l, kernel, image, out));
   if (w.dilation_h != 1 || w.dilation_w != 1) return error(ErrorCode::unsupported, "its window is dilated");
   // If the strides leave out pixels, hosts begin inside the image, which is a negative padding.
   const std::string automatic = string_of(l.node(), "auto_pad", "NOTSET");
@@ -333,7 +334,7 @@ Result<Window> pool_window(Lowering& l, const std::vector<int32_t>& image, const
 
 // The image of a pool without the pixels before its first window.
 Result<TensorId> pooled(Lowering& l, const Window& w) {
-  SK_TRY_ASSIGN(const TensorId from, l.read(0, Layout::channels_last));
+  SK_TRY_ASSIGN(const TensorId from, read_image(l));
   if (w.skip_top == 0 && w.skip_left == 0) return from;
   const auto top = static_cast<int32_t>(w.skip_top), left = static_cast<int32_t>(w.skip_left);
   std::vector<int32_t> dims = l.graph.tensor(from).shape.dims;
@@ -346,16 +347,16 @@ Result<TensorId> pooled(Lowering& l, const Window& w) {
 Result<void> max_pool_of(Lowering& l, const Window& w, ir::Padding padding) {
   SK_TRY_ASSIGN(TensorId from, pooled(l, w));
   if (padding == ir::Padding::valid && !w.none()) from = padded(l, from, w, l.least());
-  SK_TRY_ASSIGN(const TensorId to, l.write(0, Layout::channels_last));
-  const TensorId same = l.before_requantize(to, l.graph.tensor(from).quant);
+  SK_TRY_ASSIGN(const Output to, write_image(l));
+  const TensorId same = l.before_requantize(to.image, l.graph.tensor(from).quant);
   l.emit(OpKind::max_pool_2d, pool_attrs(w, padding), {from}, same);
-  l.requantize(same, to);
-  return {};
+  l.requantize(same, to.image);
+  return finish(l, to);
 }
 
 Result<void> max_pool(Lowering& l) {
   SK_TRY_ASSIGN(const auto image, image_dims(l));
-  SK_TRY_ASSIGN(const auto out, output_dims(l, 4));
+  SK_TRY_ASSIGN(const auto out, output_image_dims(l));
   SK_TRY_ASSIGN(const Window w, pool_window(l, image, out));
   return max_pool_of(l, w, padding_of(w, image, out));
 }
@@ -387,39 +388,44 @@ Result<void> average_by_weights(Lowering& l, TensorId from, TensorId to, const W
 
 Result<void> average_pool(Lowering& l) {
   SK_TRY_ASSIGN(const auto image, image_dims(l));
-  SK_TRY_ASSIGN(const auto out, output_dims(l, 4));
+  SK_TRY_ASSIGN(const auto out, output_image_dims(l));
   if (int_of(l.node(), "channels_last", 0) != 0) return error(ErrorCode::unsupported, "its channels are last");
   SK_TRY_ASSIGN(const Window w, pool_window(l, image, out));
   SK_TRY_ASSIGN(TensorId from, pooled(l, w));
-  SK_TRY_ASSIGN(const TensorId to, l.write(0, Layout::channels_last));
+  SK_TRY_ASSIGN(const Output to, write_image(l));
   const bool counts = int_of(l.node(), "count_include_pad", 0) != 0;
   const ir::Quant quant = l.graph.tensor(from).quant;
   if (!w.none() && !counts) {
     if (padding_of(w, image, out) != ir::Padding::same)
       return error(ErrorCode::unsupported, "its padding is not that of SAME_UPPER");
-    return l.emit_rounded(OpKind::average_pool_2d, pool_attrs(w, ir::Padding::same), {from}, quant, to);
+    SK_TRY(l.emit_rounded(OpKind::average_pool_2d, pool_attrs(w, ir::Padding::same), {from}, quant, to.image));
+    return finish(l, to);
   }
   if (int_of(l.node(), "ceil_mode", 0) != 0 && !w.none())
     return error(ErrorCode::unsupported, "its last windows reach beyond the padding");
   if (!w.none()) from = padded(l, from, w);
-  if (l.graph.tensor(to).quant != quant) return average_by_weights(l, from, to, w);
-  l.emit(OpKind::average_pool_2d, pool_attrs(w, ir::Padding::valid), {from}, to);
-  return {};
+  if (l.graph.tensor(to.value).quant != quant) {
+    SK_TRY(average_by_weights(l, from, to.image, w));
+  } else {
+    l.emit(OpKind::average_pool_2d, pool_attrs(w, ir::Padding::valid), {from}, to.image);
+  }
+  return finish(l, to);
 }
 
 Result<void> mean_of_image(Lowering& l) {
   SK_TRY_ASSIGN(const auto image, image_dims(l));
   SK_TRY_ASSIGN(const auto out, l.dims(l.unit().outputs.at(0).value));
-  SK_TRY_ASSIGN(const TensorId from, l.read(0, Layout::channels_last));
-  const bool keeps = out.size() == 4;
+  SK_TRY_ASSIGN(const TensorId from, read_image(l));
+  const bool keeps = out.size() > 2;
   SK_TRY_ASSIGN(const TensorId to, l.write(0, keeps ? Layout::channels_last : Layout::plain));
-  l.emit(OpKind::mean, ir::ReduceAttrs{.keep_dims = keeps}, {from, l.ints({1, 2})}, to);
-  return {};
+  const TensorId mean = keeps ? image_like(l, to) : to;
+  l.emit(OpKind::mean, ir::ReduceAttrs{.keep_dims = keeps}, {from, l.ints({1, 2})}, mean);
+  return finish(l, {to, mean});
 }
 
 Result<void> global_average_pool(Lowering& l) {
   if (int_of(l.node(), "channels_last", 0) != 0) return error(ErrorCode::unsupported, "its channels are last");
-  SK_TRY_ASSIGN(const auto out, output_dims(l, 4));
+  SK_TRY(output_image_dims(l));
   return mean_of_image(l);
 }
 
@@ -429,7 +435,7 @@ Result<void> reduce_mean(Lowering& l) {
   if (given) axes = *given;
   for (int64_t& axis : axes) axis += axis < 0 ? 4 : 0;
   std::ranges::sort(axes);
-  if (axes != std::vector<int64_t>{2, 3} || l.unit().outputs.size() != 1)
+  if (is_sequence(l) || axes != std::vector<int64_t>{2, 3} || l.unit().outputs.size() != 1)
     return error(ErrorCode::unsupported, "it is a mean over axes other than rows and columns");
   return mean_of_image(l);
 }

@@ -154,6 +154,67 @@ INSTANTIATE_TEST_SUITE_P(
                     WindowRow{"ConvTranspose", 3, 2, {0, 0, 1, 1}, 1, false, false, "SAME_UPPER", true},
                     WindowRow{"ConvTranspose", 3, 2, {0, 0, 0, 0}, 2, false, false, "NOTSET", true}));
 
+// A sequence gives the results of an image of one row; all attributes get a second number for it.
+struct Sequence {
+  const char* op;
+  Dims filter;  // empty: a pool
+  int64_t kernel, stride, dilation;
+  Dims pads;
+  int64_t length;        // of the result
+  int64_t channels = 6;  // of the result
+  int64_t groups = 1;
+};
+std::ostream& operator<<(std::ostream& out, const Sequence& row) {
+  return out << row.op << ' ' << row.kernel << " by " << row.stride << ", groups " << row.groups;
+}
+
+Parts parts_of(const Sequence& row, bool is_image) {
+  const auto with_row = [&](Dims dims, std::ptrdiff_t at, int64_t number) {
+    if (is_image) dims.insert(dims.begin() + at, number);
+    return dims;
+  };
+  const auto is_global = std::string_view(row.op).starts_with("Global");
+  std::vector<std::string> attributes, inputs = {"x"};
+  if (!is_global) {
+    attributes = {ints("kernel_shape", with_row({row.kernel}, 0, 1)), ints("strides", with_row({row.stride}, 0, 1)),
+                  ints("pads", is_image ? Dims{0, row.pads[0], 0, row.pads[1]} : row.pads)};
+    if (row.dilation != 1) attributes.push_back(ints("dilations", with_row({row.dilation}, 0, 1)));
+    if (row.groups != 1) attributes.push_back(number("group", row.groups));
+    if (std::string_view(row.op) == "AveragePool") attributes.push_back(number("count_include_pad", 1));
+  }
+  Parts parts{.inputs = {value("x", with_row({1, 6, 17}, 2, 1))},
+              .outputs = {value("y", with_row({1, row.channels, row.length}, 2, 1))}};
+  if (!row.filter.empty()) {
+    inputs.push_back("w");
+    std::string taps;
+    for (int64_t i = 0; i < row.filter[0] * row.filter[1] * row.filter[2]; ++i)
+      taps += bytes_of({static_cast<float>(i * 7 % 13) - 6});
+    parts.constants.push_back(tensor("w", kFloat, with_row(row.filter, 2, 1), taps));
+  }
+  parts.nodes = {node(row.op, inputs, {"y"}, attributes)};
+  return parts;
+}
+
+class Sequences : public testing::TestWithParam<Sequence> {};
+TEST_P(Sequences, AreImagesOfOneRow) {
+  std::vector<float> in;
+  for (int64_t i = 0; i < 6 * 17; ++i) in.push_back(static_cast<float>(i * i * 5 % 37) - 20);
+  const std::vector<float> got = run(parts_of(GetParam(), false), in);
+  EXPECT_EQ(std::ssize(got), GetParam().channels * GetParam().length);
+  EXPECT_EQ(got, run(parts_of(GetParam(), true), in));
+}
+INSTANTIATE_TEST_SUITE_P(Onnx, Sequences,
+                         testing::Values(Sequence{"Conv", {4, 6, 3}, 3, 2, 1, {1, 0}, 8, 4},
+                                         Sequence{"Conv", {4, 6, 3}, 3, 1, 2, {2, 2}, 17, 4},
+                                         Sequence{"Conv", {6, 1, 5}, 5, 1, 1, {2, 2}, 17, 6, 6},
+                                         Sequence{"Conv", {4, 3, 2}, 2, 1, 1, {0, 0}, 16, 4, 2},
+                                         Sequence{"ConvTranspose", {6, 3, 4}, 4, 2, 1, {1, 1}, 34, 3},
+                                         Sequence{"ConvTranspose", {6, 2, 3}, 3, 2, 1, {0, 0}, 35, 2},
+                                         Sequence{"MaxPool", {}, 3, 2, 1, {1, 1}, 9},
+                                         Sequence{"AveragePool", {}, 4, 3, 1, {0, 2}, 6},
+                                         Sequence{"GlobalAveragePool", {}, 1, 1, 1, {}, 1},
+                                         Sequence{"GlobalMaxPool", {}, 1, 1, 1, {}, 1}));
+
 TEST(Gather, CountsComputedIndicesFromTheEndToo) {
   for (const int64_t type : {6, 7}) {  // int32, int64
     const Parts parts{.nodes = {node("Cast", {"x"}, {"i"}, {number("to", type)}), node("Gather", {"x", "i"}, {"y"})},
