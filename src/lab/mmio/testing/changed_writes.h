@@ -3,6 +3,8 @@
 // Must not know: any device.
 #pragma once
 
+#include <algorithm>
+#include <functional>
 #include <memory>
 #include <set>
 #include <span>
