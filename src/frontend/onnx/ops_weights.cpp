@@ -43,6 +43,7 @@ bool is_sequence(const Lowering& l) {
   const auto dims = l.input_dims(0);
   return dims.ok() && dims->size() == kSequence;
 }
+size_t rank_of(const Lowering& l) { return is_sequence(l) ? kSequence : kImage; }
 
 std::vector<int32_t> as_image(std::vector<int32_t> dims, std::ptrdiff_t row_at = 2) {
   if (dims.size() == kSequence) dims.insert(dims.begin() + row_at, 1);
@@ -143,14 +144,13 @@ Result<std::vector<int32_t>> output_dims(Lowering& l, size_t rank) {
 }
 
 Result<std::vector<int32_t>> output_image_dims(Lowering& l) {
-  SK_TRY_ASSIGN(std::vector<int32_t> dims, output_dims(l, is_sequence(l) ? kSequence : kImage));
+  SK_TRY_ASSIGN(std::vector<int32_t> dims, output_dims(l, rank_of(l)));
   return as_image(std::move(dims));
 }
 
 Result<std::vector<int32_t>> filter_dims(const Lowering& l) {
   SK_TRY_ASSIGN(std::vector<int32_t> dims, l.input_dims(1));
-  if (dims.size() != (is_sequence(l) ? kSequence : kImage))
-    return error(ErrorCode::malformed, "its weights have {} dimensions", dims.size());
+  if (dims.size() != rank_of(l)) return error(ErrorCode::malformed, "its weights have {} dimensions", dims.size());
   return as_image(std::move(dims));
 }
 
