@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "answers/lines.h"
+#include "answers/small_graph.h"
 #include "base/log.h"
 #include "compile/compile.h"
 #include "kernels/api/kernels.h"
@@ -182,19 +183,6 @@ class ChangedCalls final : public kernels::Syscalls {
   std::shared_ptr<fake::InProcess> below_;
   Change change_;
 };
-
-ir::Graph small_graph() {
-  return ir::parse(R"(graph "small"
-tensor 0 "x" uint8 1x3x4x5 scale=0.05 zero=120
-tensor 1 "w" uint8 6x1x1x5 scale=0.02 zero=131 const=random:1
-tensor 2 "b" int32 6 scale=0.001 zero=0 const=random:2
-tensor 3 "y" uint8 1x3x4x6 scale=0.5 zero=110
-inputs 0
-outputs 3
-op 0 CONV_2D in=[0 1 2] out=[3] padding=same
-)")
-      .value();
-}
 
 // Loads a program, runs it twice and closes the device, with one change. Returns the calls' log.
 class Session {
