@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/int_math.h"
+#include "base/squares.h"
 #include "graph/ir/rules.h"
 #include "graph/ref/all_bytes.h"
 
@@ -264,9 +265,9 @@ SamePads same_pads(int32_t size, int32_t kernel, int32_t stride, int32_t dilatio
 }
 
 ir::Shape as_image(int32_t pixels, int32_t channels) {
-  const auto side = static_cast<int32_t>(std::lround(std::sqrt(static_cast<double>(pixels))));
-  if (int64_t{side} * side == pixels) return {1, side, side, channels};
-  return {1, pixels, 1, channels};
+  const auto side = square_root(pixels);
+  if (!side) return {1, pixels, 1, channels};
+  return {1, static_cast<int32_t>(*side), static_cast<int32_t>(*side), channels};
 }
 
 double conv_multiplier(const ir::Tensor& input, float filter_scale, const ir::Tensor& output) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/squares.h"
 #include "graph/passes/lower/average.h"
 
 namespace skillet::passes {
@@ -48,15 +49,6 @@ void rewrite_channels(Rewriter& rewriter, ir::OpId id) {
 
 constexpr int32_t kFiltersMax = 16;  // more would be mostly zeros
 
-// The fewest channels of a pixel with which the pixels are a square; 1 if there is none.
-int32_t channels_of_a_pixel(int32_t channels) {
-  for (int32_t each = 1; each <= kFiltersMax; ++each) {
-    const ir::Shape image = as_image(channels / each, 1);
-    if (channels % each == 0 && image[1] == image[2]) return each;
-  }
-  return 1;
-}
-
 // `each` channels are a pixel: filter i adds up the pixels of channel i among them.
 std::vector<ir::Op> sum_of_pixels(Rewriter& rewriter, const Average& average, const Weights& weights, int32_t each) {
   const ir::Tensor from = rewriter.tensor(average.from), to = rewriter.tensor(average.to);
@@ -86,7 +78,7 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
   if (!is_global(*average, from.shape, to.shape)) return;
   const auto weights = weights_of(rewriter, *average);
   if (!weights) return;
-  const int32_t square = channels_of_a_pixel(from.shape[3]);
+  const auto square = static_cast<int32_t>(square_parts(from.shape[3], kFiltersMax).value_or(1));
   for (const int32_t each : {square, 1}) {
     std::string text = fmt::format("{} of {} pixels becomes CONV_2D 1x1 of {} channels", ir::op_name(rewriter.op(id)),
                                    average->pixels(), average->pixels() * each);

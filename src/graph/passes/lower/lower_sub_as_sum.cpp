@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/squares.h"
 #include "graph/passes/lower/pointwise.h"
 
 namespace skillet::passes {
@@ -25,11 +26,9 @@ constexpr const char* kNegates = "{} becomes ADD of what DEPTHWISE_CONV_2D negat
 ir::Shape image_of(const ir::Shape& shape) {
   constexpr int64_t kChannelsMax = 64;
   const auto elems = static_cast<int32_t>(shape.elems());
-  for (int32_t channels = 1; channels <= kChannelsMax; ++channels) {
-    if (elems % channels != 0) continue;
-    if (const ir::Shape image = as_image(elems / channels, channels); image[1] == image[2]) return image;
-  }
-  return as_image(elems / shape.back(0), shape.back(0));
+  const auto parts = square_parts(elems, kChannelsMax);
+  const int32_t channels = parts ? static_cast<int32_t>(*parts) : shape.back(0);
+  return as_image(elems / channels, channels);
 }
 
 // A difference of tensors that are no images.

@@ -1,9 +1,9 @@
 #include "npus/vivante/compiler/addition.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/int_math.h"
+#include "base/squares.h"
 
 namespace skillet::npus::vivante {
 namespace {
@@ -60,12 +60,10 @@ std::optional<AdditionGeometry> chunks_geometry(const Image& operand) {
 // convolutions.
 std::optional<AdditionGeometry> square_chunks(int64_t elems) {
   constexpr int64_t kSquaresMax = 64;  // more have large filters
-  for (int64_t chunks = 1; chunks <= kSquaresMax; ++chunks) {
-    const auto side = std::llround(std::sqrt(static_cast<double>(elems / chunks)));
-    if (side * side * chunks == elems && side <= kMaxImageSize)
-      return AdditionGeometry{image(side, side, 2 * chunks), image(side, side, chunks), 1, 1};
-  }
-  return std::nullopt;
+  const auto chunks = square_parts(elems, kSquaresMax, kMaxImageSize);
+  if (!chunks) return std::nullopt;
+  const int64_t side = *square_root(elems / *chunks);
+  return AdditionGeometry{image(side, side, 2 * *chunks), image(side, side, *chunks), 1, 1};
 }
 
 Kernels planes_kernels(const AdditionWeights& w) {
