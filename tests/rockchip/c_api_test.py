@@ -91,11 +91,10 @@ class CApi(unittest.TestCase):
                 self.assertIn(named, err)
 
     def test_faults_are_named_and_no_result_is_stale(self):
-        """Runs a model with each of the faults."""
-        self.names_faults(zip(MODELS, FAULTS))
+        self.names_faults(zip(MODELS, FAULTS[:2]))
 
     def test_long_all_faults_are_named(self):
-        self.names_faults((model, fault) for model in MODELS for fault in FAULTS if (model, fault) not in zip(MODELS, FAULTS))
+        self.names_faults((model, fault) for model in MODELS for fault in FAULTS)
 
     def test_one_lost_job_is_run_again(self):
         for kind in "drop", "reset":
@@ -109,7 +108,7 @@ class CApi(unittest.TestCase):
         self.assertIn("it ignores the pooling unit's interrupts", err)
 
     def test_networks_at_once_have_one_core(self):
-        self.has_one_core(8, 3)
+        self.has_one_core(4, 2)
 
     def test_long_many_runs_at_once_have_one_core(self):
         self.has_one_core(30, 10)

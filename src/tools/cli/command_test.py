@@ -28,6 +28,7 @@ import long_cases  # noqa: E402
 
 SKILLET = sys.argv.pop(1)
 MODEL = "models/digits.tflite"
+PER_CHANNEL = "../shared/models/tf2_mobilenet_v2_1.0_224_ptq.tflite"
 SILU = "tests/models/functions/silu_i8.tflite"
 PICTURES = [str(path) for path in sorted(Path("models/digits").glob("*.png"))]
 BATCH, SCALES = "tests/models/batch/conv_batch3_u8.tflite", "tests/models/conv_scales_i8.tflite"
@@ -308,7 +309,12 @@ class Command(unittest.TestCase):
 
     @unittest.skipUnless(HAS_VIRTUAL_NODE, "no virtual node in this build")
     def test_an_npu_that_fails_is_not_what_was_asked_for(self):
-        verbs = (["run", MODEL, "--random", "1"], ["eval", MODEL, "--data", "models/digits"], ["bench", MODEL, "--runs", "2"])
+        self.fails_with_its_npu(["run", MODEL, "--random", "1"])
+
+    def test_long_an_npu_that_fails_in_other_verbs(self):
+        self.fails_with_its_npu(["eval", MODEL, "--data", "models/digits"], ["bench", MODEL, "--runs", "2"])
+
+    def fails_with_its_npu(self, *verbs):
         rows = [("submit:2-*:EIO", "npu", {}, 1), ("submit:2-*:EIO", "/dev/dri/renderD128", {}, 1), ("submit:2-*:EIO", "auto", {}, 0),
                 ("submit:2-*:EIO", "auto", {"SKILLET_REQUIRE_NPU": "1"}, 1), (None, "auto", {"SKILLET_REQUIRE_NPU": "1"}, 0),
                 (None, "npu", {}, 0)]
@@ -337,10 +343,11 @@ class Command(unittest.TestCase):
             self.assertIn("--per-channel: must be one of exact, approximate, strict, not 'odd'", done.stderr)
         odd = subprocess.run([SKILLET, "plan", MODEL], capture_output=True, text=True, timeout=60, env={**os.environ, "SKILLET_PER_CHANNEL": "odd"})
         self.assertEqual((odd.returncode, "--per-channel: must be one of" in odd.stderr), (2, True))
-        model = "../shared/models/tf2_mobilenet_v2_1.0_224_ptq.tflite"
-        if os.path.exists(model):  # no model in the tree has a scale for each channel
-            ops = [report("plan", model, "--chip", "a311d", "--per-channel", what)["chips"][0]["cpu_ops"] for what in ("exact", "approximate")]
-            self.assertGreater(ops[0], 10 * ops[1])
+
+    @unittest.skipUnless(os.path.exists(PER_CHANNEL), "../shared is not here, and no model in the tree has a scale for each channel")
+    def test_long_the_word_on_scales_counts(self):
+        ops = [report("plan", PER_CHANNEL, "--chip", "a311d", "--per-channel", what)["chips"][0]["cpu_ops"] for what in ("exact", "approximate")]
+        self.assertGreater(ops[0], 10 * ops[1])
 
     def test_what_the_environment_says_wrongly_is_said(self):
         rows = [({"SKILLET_LOG": "loud"}, "SKILLET_LOG=loud: must be error, warning, info or debug; taking warning"),
@@ -425,7 +432,7 @@ class Command(unittest.TestCase):
             self.assertEqual(runs[0], runs[1])
             self.assertGreater(len(list(Path(folder).glob("*.skp"))), 0)
 
-    def test_verbs_that_are_python(self):
+    def test_long_verbs_that_are_python(self):
         with tempfile.TemporaryDirectory() as folder:
             page, bare, capture = Path(folder) / "page.html", Path(folder) / "python", Path(CAPTURE).resolve()
             bare.write_text('#!/bin/sh\nexec env -u PYTHONPATH python3 "$@"\n')
