@@ -23,7 +23,7 @@ struct ByteConvPlan {
   std::vector<int8_t> filters;
   OutputStage stage;
   size_t strip_px = 0;
-  // Scratch, reused by every run.
+  // Scratch, reused by every run; empty before the first.
   std::vector<uint8_t> rows;       // [strip_px][depth_padded], plus space for overlong copies
   std::vector<int32_t> row_start;  // [strip_px]
   std::vector<int32_t> sums;       // [strip_px][channels_out]
@@ -113,6 +113,17 @@ void take_filters(ByteConvPlan& plan, const ir::Tensor& filter) {
   }
 }
 
+// At the first run: it takes longer than all else that a load does, and a kernel may never run.
+void make_ready(ByteConvPlan& plan, const ir::Tensor& filter) {
+  take_filters(plan, filter);
+  // A strip of windows that fits in the second-level cache.
+  constexpr size_t kStripBytes = 256 * 1024;
+  plan.strip_px = std::clamp<size_t>(kStripBytes / plan.depth_padded, 12, 192);
+  plan.rows.resize(plan.strip_px * plan.depth_padded + kCopyBytes);
+  plan.row_start.resize(plan.strip_px);
+  plan.sums.resize(plan.strip_px * plan.channels_out);
+}
+
 // Requires the plan's window and output stage to be set.
 Result<KernelPtr> make_byte_kernel(const Context& c, ByteConvPlan plan, size_t batches) {
   const ir::Tensor &input = c.input(0), &filter = c.input(1);
@@ -122,21 +133,15 @@ Result<KernelPtr> make_byte_kernel(const Context& c, ByteConvPlan plan, size_t b
   plan.filter_zero = filter.quant.zero_point() - (is_signed ? 0 : 128);
   plan.depth = elem_count(filter) / plan.channels_out;
   plan.depth_padded = align_up(plan.depth, byte_gemm::kDepthAlign);
-  take_filters(plan, filter);
-  // A strip of windows that fits in the second-level cache.
-  constexpr size_t kStripBytes = 256 * 1024;
-  plan.strip_px = std::clamp<size_t>(kStripBytes / plan.depth_padded, 12, 192);
-  plan.rows.resize(plan.strip_px * plan.depth_padded + kCopyBytes);
-  plan.row_start.resize(plan.strip_px);
-  plan.sums.resize(plan.strip_px * plan.channels_out);
   return with_8bit(c.output().dtype, [&]<typename T>(T) {
-    return make_kernel(
-        [plan = std::move(plan), batches, in = c.input_index(0), out = c.output_index()](Tensors tensors) mutable {
-          for (size_t b = 0; b < batches; ++b) {
-            run_image(plan, tensors[in].data() + b * plan.window.input_px() * plan.channels_in,
-                      elements<T>(tensors[out]) + b * plan.window.output_px() * plan.channels_out);
-          }
-        });
+    return make_kernel([plan = std::move(plan), batches, &filter, in = c.input_index(0),
+                        out = c.output_index()](Tensors tensors) mutable {
+      if (plan.rows.empty()) make_ready(plan, filter);
+      for (size_t b = 0; b < batches; ++b) {
+        run_image(plan, tensors[in].data() + b * plan.window.input_px() * plan.channels_in,
+                  elements<T>(tensors[out]) + b * plan.window.output_px() * plan.channels_out);
+      }
+    });
   });
 }
 
