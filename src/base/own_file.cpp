@@ -70,13 +70,17 @@ Result<void> read_all(int fd, std::span<uint8_t> to, size_t at, const std::strin
 
 // Uses large pages if the system has them: the first access to thousands of small ones takes longer than the copy.
 Result<std::shared_ptr<uint8_t>> pages(size_t size_bytes, const std::string& path) {
-  void* const mapped = ::mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  constexpr size_t kLargePage = size_t{2} << 20;
+  const size_t mapped_bytes = size_bytes + kLargePage;  // it may begin anywhere
+  void* const mapped = ::mmap(nullptr, mapped_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapped == MAP_FAILED) return failure(path);
-  ::madvise(mapped, size_bytes, MADV_HUGEPAGE);
+  auto* const first = static_cast<uint8_t*>(mapped);
+  uint8_t* const at = first + (kLargePage - reinterpret_cast<uintptr_t>(first) % kLargePage) % kLargePage;
+  ::madvise(at, size_bytes, MADV_HUGEPAGE);
 #ifdef MADV_POPULATE_WRITE  // Linux 5.14
-  ::madvise(mapped, size_bytes, MADV_POPULATE_WRITE);
+  ::madvise(at, size_bytes, MADV_POPULATE_WRITE);
 #endif
-  return std::shared_ptr<uint8_t>(static_cast<uint8_t*>(mapped), [size_bytes](void* at) { ::munmap(at, size_bytes); });
+  return std::shared_ptr<uint8_t>(at, [=](uint8_t*) { ::munmap(first, mapped_bytes); });
 }
 
 // Makes the new name survive a power loss, too.

@@ -124,6 +124,7 @@ int Buffer::create(uint64_t size_bytes, Backing backing, std::shared_ptr<Buffer>
     void* const bytes =
         ::mmap(nullptr, whole_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (bytes == MAP_FAILED) return -ENOMEM;
+    ::madvise(bytes, whole_bytes, MADV_HUGEPAGE);  // first accesses to small pages take longer than copies to them
     out.reset(new Buffer);
     out->bytes_ = static_cast<uint8_t*>(bytes);
     out->size_bytes_ = whole_bytes;
