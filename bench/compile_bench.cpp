@@ -1,15 +1,13 @@
-// compile() alone, on one core, and with a cache folder: skillet_compile_bench [--benchmark_...] MODEL.tflite... Also
-// prints the constants of all programs in MB, and how many times memcpy would move that many bytes in the same time.
+// compile() alone, on one core: skillet_compile_bench [--benchmark_...] MODEL.tflite... (load_bench: with a cache.)
+// Also prints the constants of all programs in MB, and how many times memcpy would move that many bytes in the same
+// time.
 #include <benchmark/benchmark.h>
-#include <unistd.h>
 
 #include <cstring>
 #include <ctime>
-#include <filesystem>
 
 #include "compile/compile.h"
 #include "graph/import/import.h"
-#include "runtime/program_cache.h"
 
 namespace skillet {
 namespace {
@@ -43,14 +41,13 @@ double copy_ms(size_t bytes) {
   return (cpu_ms() - start) / kCopies;
 }
 
-void measure(benchmark::State& state, const ir::Graph& graph, const compile::Target& target,
-             const compile::Options& options) {
+void measure(benchmark::State& state, const ir::Graph& graph, const compile::Target& target) {
   size_t bytes = 0;
   double ms = 0;
   for (auto _ : state) {
     ir::Graph copy = graph;
     const double start = cpu_ms();
-    auto compiled = compile::compile(std::move(copy), target, options);
+    auto compiled = compile::compile(std::move(copy), target, {});
     ms += cpu_ms() - start;
     if (!compiled.ok()) return state.SkipWithError(compiled.error().message.c_str());
     bytes = constant_bytes(*compiled);
@@ -74,27 +71,17 @@ int run(int argc, char** argv) {
     }
     graphs.push_back(std::move(graph).value());
   }
-  const std::string folder =
-      std::filesystem::temp_directory_path() / ("skillet-compile-bench-" + std::to_string(getpid()));
   for (const npu::Driver* driver : npu::drivers()) {
-    const auto cache = std::make_shared<runtime::CachingDriver>(*driver, folder);
     for (const npu::Chip& chip : driver->chips()) {
       for (size_t i = 0; i < graphs.size(); ++i) {
-        const auto add = [&](const char* what, const compile::Options& options) {
-          const std::string name = std::string(chip.name) + what + argv[i + 1];
-          benchmark::RegisterBenchmark(name.c_str(), [&graphs, i, cache, options,
-                                                      target = compile::Target{driver, chip}](auto& state) {
-            measure(state, graphs[i], target, options);
-          })->Unit(benchmark::kMillisecond);
-        };
-        add(" ", {});
-        add(" cached ", {.compiler = cache.get()});
+        const std::string name = std::string(chip.name) + " " + argv[i + 1];
+        benchmark::RegisterBenchmark(name.c_str(), [&graphs, i, target = compile::Target{driver, chip}](auto& state) {
+          measure(state, graphs[i], target);
+        })->Unit(benchmark::kMillisecond);
       }
     }
   }
   benchmark::RunSpecifiedBenchmarks();
-  std::error_code ignored;
-  std::filesystem::remove_all(folder, ignored);
   return 0;
 }
 

@@ -81,6 +81,7 @@ struct Part {
   std::string note;                     // the decision about bands, as text; empty: none
   double compile_ms = 0;
   bool is_weighed = false;  // compared, and found profitable to offload
+  std::string key;          // for callers: of its programs; empty: not known
 };
 
 // A program of a part, and what it was compiled from.
@@ -118,6 +119,7 @@ struct Compiled {
   double passes_ms = 0;
   Verified verified;     // filled in by the caller
   ModelKeys model_keys;  // for callers that repeat the comparison
+  std::string kept_in;   // for callers: the file that this was read from or stored in; empty: none
 };
 
 // Runs the passes, divides the graph and compiles the parts. If a part does not compile, the op at fault (the last one

@@ -1,5 +1,5 @@
 // ForwardingDriver: forwards all calls to another driver; a subclass overrides some.
-// Called by wrappers of drivers: compile/tune.h, runtime/program_cache.h.
+// Called by wrappers of drivers, such as runtime/program_cache.h.
 // Must not know: anything of one vendor.
 #pragma once
 

@@ -150,6 +150,7 @@ std::string print(const Program& program);
 // Program file: versioned, with a checksum. `packed`: compressed, for transfer; otherwise constants are used in place.
 // deserialise() also verifies; errors name the field. The program's contents refer to `file`.
 Result<Bytes> serialise(const Program& program, bool packed);
-Result<Program> deserialise(const SharedBytes& file);
+// `is_whole`: `file` is part of bytes whose checksum was right, so that its own need not be computed.
+Result<Program> deserialise(const SharedBytes& file, bool is_whole = false);
 
 }  // namespace skillet::npu

@@ -220,13 +220,14 @@ Result<Header> begin_header(std::span<const uint8_t> file) {
   return header;
 }
 
-Result<Header> read_header(std::span<const uint8_t> file) {
+Result<Header> read_header(std::span<const uint8_t> file, bool is_whole) {
   SK_TRY_ASSIGN(const Header header, begin_header(file));
   const Header known;
   const std::span<const uint8_t> stored = file.subspan(sizeof header);
   if (header.packed > 1 || header.table_bytes > std::min(kLimitBytes, expansion_limit(file.size())))
     return error(ErrorCode::malformed, "unpacks to {} bytes, more than the limit", header.table_bytes);
-  if (checksum_of(header, stored) != header.checksum) return error(ErrorCode::malformed, "checksum mismatch");
+  if (!is_whole && checksum_of(header, stored) != header.checksum)
+    return error(ErrorCode::malformed, "checksum mismatch");
   if (header.reserved != known.reserved) return error(ErrorCode::malformed, "the end of the header is not 0");
   return header;
 }
@@ -271,8 +272,8 @@ Result<Bytes> serialise(const Program& program, bool packed) {
   return file;
 }
 
-Result<Program> deserialise(const SharedBytes& file) {
-  SK_TRY_ASSIGN(const Header header, read_header(file));
+Result<Program> deserialise(const SharedBytes& file, bool is_whole) {
+  SK_TRY_ASSIGN(const Header header, read_header(file, is_whole));
   SharedBytes table = file.subspan(sizeof header);
   if (header.packed != 0) SK_TRY_INTO(table, unpack_zstd(table, header.table_bytes));
   // FlatBuffers reads numbers in place, and a file inside another may begin at any address.

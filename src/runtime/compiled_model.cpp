@@ -163,6 +163,10 @@ Result<Bytes> save_compiled(const CompiledModel& model) {
   }
   for (const ir::Tensor& tensor : model.graph.tensors)
     if (!text.empty()) append(out, tensor.data.data(), tensor.data.size());
+  if (text.empty()) {
+    append(out, model.constants.data(), model.constants.size());
+    header.constant_bytes = model.constants.size();
+  }
   append(out, model.note.data(), model.note.size());
   append(out, model.options.data(), model.options.size());
   for (const StoredProgram& one : model.programs) {
@@ -194,6 +198,8 @@ Result<CompiledModel> read_compiled(const SharedBytes& bytes) {
   if (!text.empty()) {
     SK_TRY_ASSIGN(out.graph, read_graph({reinterpret_cast<const char*>(text.data()), text.size()}, listed,
                                         Rest(constants), bytes));
+  } else {
+    out.constants = {bytes.owner(), constants};
   }
   SK_TRY_ASSIGN(const auto note, rest.take(header.note_bytes));
   out.note.assign(note.begin(), note.end());
@@ -234,14 +240,9 @@ uint64_t stated_bytes(std::span<const uint8_t> start) {
   return bytes < sizeof header ? UINT64_MAX : bytes;
 }
 
-Result<void> check_compiled_start(std::span<const uint8_t> start, uint64_t size_bytes, std::string_view key) {
-  SK_TRY_ASSIGN(const Header header, begin_header(start, size_bytes));
-  Row row;
-  if (start.size() < sizeof header + sizeof row || header.programs == 0)
-    return error(ErrorCode::malformed, "it has no program");
-  std::memcpy(&row, &start[sizeof header], sizeof row);
-  if (row.key != name_of(key)) return error(ErrorCode::malformed, "its program has another key");
-  return {};
+Result<void> check_compiled_start(std::span<const uint8_t> start, uint64_t size_bytes) {
+  auto header = begin_header(start, size_bytes);
+  return header.ok() ? Result<void>() : std::move(header).error();
 }
 
 }  // namespace skillet::runtime

@@ -25,9 +25,10 @@ struct StoredProgram {
 };
 
 struct CompiledModel {
-  ir::Graph graph;      // without operations: only the programs are stored, and the model cannot run
-  std::string note;     // what a front end adds
-  std::string options;  // deciding_options() when it was compiled
+  ir::Graph graph;        // without operations: only the programs are stored, and the model cannot run
+  std::string note;       // what a front end, or the cache, adds
+  SharedBytes constants;  // without operations: what the note refers to
+  std::string options;    // deciding_options() when it was compiled
   std::vector<StoredProgram> programs;
   // As read from the file.
   bool is_of_this_build = true;
@@ -49,8 +50,7 @@ bool is_compiled_model(std::span<const uint8_t> start);
 Result<bool> is_compiled_model(const std::string& path);
 // The size in its header, which is not yet verified; 0: `start` is no compiled model.
 uint64_t stated_bytes(std::span<const uint8_t> start);
-// Checks the header before the rest is read. `start`: the first bytes, about 200, of `size_bytes`; `key`: the key of
-// its first program.
-Result<void> check_compiled_start(std::span<const uint8_t> start, uint64_t size_bytes, std::string_view key);
+// Checks the header before the rest is read. `start`: the first bytes, about 200, of `size_bytes`.
+Result<void> check_compiled_start(std::span<const uint8_t> start, uint64_t size_bytes);
 
 }  // namespace skillet::runtime

@@ -1,13 +1,12 @@
 #include "runtime/program_cache.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <set>
 
 #include "base/log.h"
-#include "base/own_file.h"
 #include "base/text.h"
 #include "compile/build_id.h"
+#include "compile/stored_result.h"
 #include "runtime/address_check.h"
 #include "runtime/content_hash.h"
 #include "runtime/loaded_program.h"
@@ -16,24 +15,6 @@
 namespace skillet::runtime {
 namespace {
 
-constexpr uint64_t kLimitBytes = 1ULL << 30;  // no program file is larger
-
-// Not packed, so that constants are used in place in the file.
-Result<void> save(const std::string& path, const std::string& key, const npu::Program& program) {
-  SK_TRY_ASSIGN(Bytes body, npu::serialise(program, false));
-  CompiledModel entry;
-  entry.programs.push_back({key, program.chip, std::move(body)});
-  SK_TRY_ASSIGN(const Bytes file, save_compiled(entry));
-  return replace_own_file(path, {file});
-}
-
-// Stops reading if the file has another key, or another length than its header states.
-Result<std::optional<SharedBytes>> read(const std::string& path, const std::string& key) {
-  return read_own_file(path, kLimitBytes, [&](std::span<const uint8_t> start, uint64_t size_bytes) {
-    return check_compiled_start(start, size_bytes, key).with_context(path);
-  });
-}
-
 class Hash {
  public:
   void add(std::string_view text) {
@@ -41,14 +22,10 @@ class Hash {
     hash_.add(&size_bytes, sizeof size_bytes);
     hash_.add(text.data(), text.size());
   }
-  // Hashes contents as bytes: printing scales per channel takes as long as compiling some networks.
+  void add(std::span<const uint8_t> bytes) { add({reinterpret_cast<const char*>(bytes.data()), bytes.size()}); }
   void add(const ir::Graph& graph) {
-    add(ir::print_without_constants(graph));
-    for (const ir::Tensor& tensor : graph.tensors) {
-      const std::vector<float>& scales = tensor.quant.scales;
-      add({reinterpret_cast<const char*>(scales.data()), scales.size() * sizeof(float)});
-      add({reinterpret_cast<const char*>(tensor.data.data()), tensor.data.size()});
-    }
+    add(compile::structure_of(graph));
+    for (const ir::Tensor& tensor : graph.tensors) add(tensor.data);
   }
   std::string text() const { return hash_.text(); }
 
@@ -173,86 +150,61 @@ std::string what_is_unused(const CompiledModel& model, const ProgramStore& progr
                                      : "it was compiled with " + differs);
 }
 
-// Checks what load() checks. A bad program that is not replaced here would fail to load each time.
-Result<npu::Program> CachingDriver::check(const npu::Chip& chip, const ir::Graph& graph,
-                                          const SharedBytes& file) const {
-  SK_TRY_ASSIGN(npu::Program program, npu::deserialise(file));
+Result<npu::Program> check_stored(const npu::Driver& driver, const npu::Chip& chip, const ir::Graph& graph,
+                                  const SharedBytes& file) {
+  SK_TRY_ASSIGN(npu::Program program, npu::deserialise(file, true));
   auto checked = check_program(program, chip.name, graph);
-  if (checked.ok()) checked = check_addresses(inner(), chip, program);
+  if (checked.ok()) checked = check_addresses(driver, chip, program);
   SK_TRY(std::move(checked));
   return program;
 }
 
-std::optional<npu::Program> CachingDriver::from_store(const npu::Chip& chip, const ir::Graph& graph,
+std::optional<npu::Program> StoringDriver::from_store(const npu::Chip& chip, const ir::Graph& graph,
                                                       const std::string& key) const {
   {
-    const std::lock_guard lock(store_->mutex_);
-    if (const auto found = store_->kept_.find(key); found != store_->kept_.end()) return found->second.program;
+    const std::lock_guard lock(store_.mutex_);
+    if (const auto found = store_.kept_.find(key); found != store_.kept_.end()) return found->second.program;
   }
-  const auto found = store_->given_.find(key);
-  if (found == store_->given_.end()) return std::nullopt;
-  auto program = check(chip, graph, found->second.file);
+  const auto found = store_.given_.find(key);
+  if (found == store_.given_.end()) return std::nullopt;
+  auto program = check_stored(inner(), chip, graph, found->second.file);
   if (!program.ok()) {
     log::warning("a stored program is damaged ({}); compiling", program.error().message);
     return std::nullopt;
   }
-  ++store_->taken_;
+  ++store_.taken_;
   return std::move(program).value();
 }
 
-std::optional<npu::Program> CachingDriver::load(const npu::Chip& chip, const ir::Graph& graph, const std::string& path,
-                                                const std::string& key) const {
-  auto file = read(path, key);
-  if (!file.ok()) {
-    log::warning("cache: {}; compiling", file.error().message);
-    return std::nullopt;
-  }
-  if (!*file) return std::nullopt;
-  const auto entry = read_compiled(**file);
-  auto program = entry.ok() ? check(chip, graph, entry->programs[0].file) : Result<npu::Program>(entry.error());
-  if (program.ok()) return std::move(program).value();
-  log::warning("cache: {} is damaged ({}); compiling", path, program.error().message);
-  return std::nullopt;
-}
-
-std::string CachingDriver::path_of(const std::string& key) const { return fmt::format("{}/{}.skp", folder_, key); }
-
-void CachingDriver::forget(const npu::Chip& chip, const ir::Graph& graph, const npu::CompileOptions& options) const {
-  std::error_code ignored;
-  std::filesystem::remove(path_of(cache_key(chip, graph, options, extra_)), ignored);
-}
-
-Result<npu::Program> CachingDriver::compile(const npu::Chip& chip, const ir::Graph& graph,
+Result<npu::Program> StoringDriver::compile(const npu::Chip& chip, const ir::Graph& graph,
                                             const npu::CompileOptions& options) const {
   std::string exact = exact_key(graph);
   const std::string key = cache_key_of(chip, exact, options, extra_);
-  if (store_ == nullptr) return from_folder(chip, graph, options, key);
   std::optional<npu::Program> stored = from_store(chip, graph, key);
-  if (!stored) SK_TRY_INTO(stored, from_folder(chip, graph, options, key));
-  const std::lock_guard lock(store_->mutex_);
-  store_->kept_.insert_or_assign(key, ProgramStore::Kept{std::move(exact), *stored});
+  if (!stored) SK_TRY_INTO(stored, inner().compile(chip, graph, options));
+  const std::lock_guard lock(store_.mutex_);
+  store_.kept_.insert_or_assign(key, ProgramStore::Kept{std::move(exact), *stored});
   return std::move(*stored);
 }
 
-Result<npu::Program> CachingDriver::from_folder(const npu::Chip& chip, const ir::Graph& graph,
-                                                const npu::CompileOptions& options, const std::string& key) const {
-  if (folder_.empty()) return inner().compile(chip, graph, options);
-  const std::string path = path_of(key);
-  if (auto program = load(chip, graph, path, key)) {
-    log::debug("cache: {}", path);
-    return std::move(*program);
+std::string program_key(compile::Part& part) {
+  ContentHash hash;
+  const std::string graph = graph_key(part.partition.graph);
+  hash.add(graph.data(), graph.size());
+  for (const compile::PartProgram& one : compile::programs(part)) {
+    npu::Program program = *one.program;
+    program.debug_map.clear();
+    for (npu::Buffer& buffer : program.buffers) {  // megabytes: hashed in place
+      const uint64_t size_bytes = buffer.contents.size();
+      hash.add(&size_bytes, sizeof size_bytes);
+      hash.add(buffer.contents.data(), size_bytes);
+      buffer.contents = {};
+    }
+    const auto rest = npu::serialise(program, false);
+    if (!rest.ok()) return "";
+    hash.add(rest->data(), rest->size());
   }
-  SK_TRY_ASSIGN(npu::Program program, inner().compile(chip, graph, options));
-  // load() would refuse such a program. The tuning `recorded` copies a recorded driver's faults.
-  if (auto checked = check_addresses(inner(), chip, program); !checked.ok()) {
-    log::debug("cache: program not stored: {}", checked.error().message);
-    return program;
-  }
-  std::error_code failure;
-  std::filesystem::create_directories(folder_, failure);
-  if (auto saved = save(path, key, program); !saved.ok())
-    log::warning("cache: {}; cache_dir (SKILLET_CACHE_DIR) names the folder", saved.error().message);
-  return program;
+  return hash.text();
 }
 
 }  // namespace skillet::runtime

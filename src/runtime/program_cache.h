@@ -1,6 +1,6 @@
-// CachingDriver: a driver that keeps programs of another driver in memory and in files of a folder.
-// Called by compile_for(), if a folder or programs are given.
-// Must not know: devices.
+// StoringDriver: a driver that keeps programs of another driver in memory. Keys of graphs, programs and options.
+// Called by compile_for(), if programs are given; the keys by code that keeps what it found out.
+// Must not know: devices, files.
 #pragma once
 
 #include <atomic>
@@ -33,7 +33,7 @@ class ProgramStore {
   Result<std::vector<StoredProgram>> programs_of(compile::Compiled& compiled) const;
 
  private:
-  friend class CachingDriver;
+  friend class StoringDriver;
   struct Kept {
     std::string graph;  // exact_key()
     npu::Program program;
@@ -44,36 +44,25 @@ class ProgramStore {
   std::atomic<size_t> taken_ = 0;
 };
 
-// A file is a compiled model without a graph. Its name is the hash of graph, constants, chip, options and the
-// compiler's build id; the file contains that hash again. It is verified like any program file, addresses included, and
-// must be a regular file of this user. Constants are used where the file was read to. If anything is wrong with a file
-// or the folder, the program is compiled, and a warning gives the reason. Not detected: an attacker with write access
-// as this user and a correct checksum may change weights, or what commands do within the program's own buffers, and so
-// the results.
-class CachingDriver : public npu::ForwardingDriver {
+class StoringDriver : public npu::ForwardingDriver {
  public:
-  // `inner` and `store` are borrowed. An empty folder or a null store is not used. `extra`: other inputs of the
-  // compilation that the key must include.
-  CachingDriver(const npu::Driver& inner, std::string folder, std::string extra = "", ProgramStore* store = nullptr)
-      : ForwardingDriver(inner), folder_(std::move(folder)), extra_(std::move(extra)), store_(store) {}
+  // `inner` and `store` are borrowed. `extra`: other inputs of the compilation that the key must include.
+  StoringDriver(const npu::Driver& inner, std::string extra, ProgramStore& store)
+      : ForwardingDriver(inner), extra_(std::move(extra)), store_(store) {}
 
   Result<npu::Program> compile(const npu::Chip& chip, const ir::Graph& graph,
                                const npu::CompileOptions& options) const override;
-  // Removes the stored program.
-  void forget(const npu::Chip& chip, const ir::Graph& graph, const npu::CompileOptions& options) const;
 
  private:
-  std::string path_of(const std::string& key) const;
-  Result<npu::Program> check(const npu::Chip& chip, const ir::Graph& graph, const SharedBytes& file) const;
   std::optional<npu::Program> from_store(const npu::Chip& chip, const ir::Graph& graph, const std::string& key) const;
-  std::optional<npu::Program> load(const npu::Chip& chip, const ir::Graph& graph, const std::string& path,
-                                   const std::string& key) const;
-  Result<npu::Program> from_folder(const npu::Chip& chip, const ir::Graph& graph, const npu::CompileOptions& options,
-                                   const std::string& key) const;
 
-  std::string folder_, extra_;
-  ProgramStore* store_;
+  std::string extra_;
+  ProgramStore& store_;
 };
+
+// A program of a compiled model that was read, with all checks that loading it makes.
+Result<npu::Program> check_stored(const npu::Driver& driver, const npu::Chip& chip, const ir::Graph& graph,
+                                  const SharedBytes& file);
 
 // Logs why a compiled model is compiled again or runs on the CPU.
 void say_what_differs(const CompiledModel& model, const Target& target);
@@ -87,5 +76,7 @@ std::string cache_key(const npu::Chip& chip, const ir::Graph& graph, const npu::
                       std::string_view extra = "");
 // The same for a graph and its constants alone, independent of the names of tensors.
 std::string graph_key(const ir::Graph& graph);
+// Of a part and all its programs. Empty: they cannot be serialised.
+std::string program_key(compile::Part& part);
 
 }  // namespace skillet::runtime

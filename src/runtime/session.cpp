@@ -1,6 +1,7 @@
 #include "runtime/session.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "base/caught.h"
 #include "base/log.h"
@@ -28,6 +29,12 @@ constexpr std::chrono::hours kLongestWait{24 * 365};  // 292 years overflow nano
 constexpr int64_t kMaxTensorBytes = int64_t{1} << 31;
 
 size_t at(int32_t id) { return static_cast<size_t>(id); }
+
+// The program may be at fault: the next session compiles it again.
+void forget_file(const std::string& path) {
+  std::error_code ignored;
+  if (!path.empty()) std::filesystem::remove(path, ignored);
+}
 
 bool overlap(std::span<const uint8_t> a, std::span<const uint8_t> b) {
   return a.data() < b.data() + b.size() && b.data() < a.data() + a.size();
@@ -65,6 +72,7 @@ Result<void> Session::prepare(compile::Compiled compiled) {
   report_.model_ops = compiled.model_ops;
   report_.rewrites = std::move(compiled.rewrites);
   report_.model_keys = std::move(compiled.model_keys);
+  kept_in_ = std::move(compiled.kept_in);
   for (compile::Part& part : compiled.parts) {
     const passes::Partition& partition = part.partition;
     report_.parts.push_back({.on_npu = partition.on_npu,
@@ -205,9 +213,7 @@ Result<Session::Kernels> Session::prepare_cpu(Part& part) {
 Result<void> Session::fall_back(size_t index, const Error& cause) {
   SK_TRY(check_stop());  // which ends jobs of simulated chips: no failure of the device
   Part& part = *parts_[index];
-  // The program may be at fault: the next session compiles it again.
-  forget_cached(target_, part.partition.graph, options_);
-  for (const ir::Graph& band : part.band_graphs) forget_cached(target_, band, options_);
+  forget_file(kept_in_);
   const std::string where = fmt::format("{}: part {} ({} ops)", target_.name, index, report_.parts[index].ops.size());
   if (!options_.allow_fallback) return Error(cause).with_context(where);
   auto kernels = prepare_cpu(part);

@@ -70,8 +70,6 @@ Result<compile::Compiled> compile_for(const Target& target, ir::Graph graph, con
 Result<compile::Compiled> plan_for(const Target& target, ir::Graph graph, const SessionOptions& options);
 // Compiles the program of one part, or of one of its bands, as compile_for() does; never uses the cache.
 Result<npu::Program> compile_part(const Target& target, const ir::Graph& part, const SessionOptions& options);
-// Removes the cache's entry for a part that failed to load or run, since its program may be at fault.
-void forget_cached(const Target& target, const ir::Graph& part, const SessionOptions& options);
 
 // Error: the target's driver does not support these options for any graph.
 Result<void> check_options(const Target& target, const npu::CompileOptions& options);
@@ -206,6 +204,7 @@ class Session {
   std::vector<std::shared_ptr<DeviceContext>> contexts_;  // target_.context first; more for parts in bands
   SessionOptions options_;
   Report report_;
+  std::string kept_in_;  // Compiled::kept_in
   std::vector<std::unique_ptr<Part>> parts_;
   std::vector<Bytes> storage_;             // by tensor; empty if the host has no bytes of it
   std::vector<std::span<uint8_t>> spans_;  // by tensor; what kernels read and write, constants included

@@ -8,8 +8,6 @@
 #include "base/stop.h"
 #include "base/stopwatch.h"
 #include "base/text.h"
-#include "program/program.h"
-#include "runtime/content_hash.h"
 #include "runtime/program_cache.h"
 #include "runtime/trial.h"
 #include "runtime/trust.h"
@@ -92,7 +90,7 @@ class Verifier {
     std::vector<OpenPart> open;
     for (compile::Part& part : compiled.parts) {
       if (!is_in_doubt(compiled, part)) continue;
-      std::string key = program_key(part);
+      std::string key = part.key.empty() ? program_key(part) : part.key;  // empty: compared each time
       const auto found = target_.trust->find(TrustKind::program, key);
       if (!found)
         open.push_back({&part, std::move(key)});
@@ -410,27 +408,6 @@ class Verifier {
       SK_TRY_ASSIGN(const auto runs, Session::create(std::move(real), device, options_of_trial(false)));
       return try_real(*runs, expected);
     });
-  }
-
-  // Hash of the part and all its programs. Empty: programs cannot be serialised, and the part is compared each time.
-  static std::string program_key(compile::Part& part) {
-    ContentHash hash;
-    const std::string graph = graph_key(part.partition.graph);
-    hash.add(graph.data(), graph.size());
-    for (const compile::PartProgram& one : compile::programs(part)) {
-      npu::Program program = *one.program;
-      program.debug_map.clear();
-      for (npu::Buffer& buffer : program.buffers) {  // megabytes: hashed in place
-        const uint64_t size_bytes = buffer.contents.size();
-        hash.add(&size_bytes, sizeof size_bytes);
-        hash.add(buffer.contents.data(), size_bytes);
-        buffer.contents = {};
-      }
-      const auto rest = npu::serialise(program, false);
-      if (!rest.ok()) return "";
-      hash.add(rest->data(), rest->size());
-    }
-    return hash.text();
   }
 
   compile::Verified compared() const {

@@ -33,7 +33,7 @@ struct WeightChange {
 
 // A rewrite by a pass. The results are the same bit by bit, or within `off` steps.
 struct Rewrite {
-  std::string_view pass;
+  std::string pass;
   int32_t source = -1;            // Op::source_index of the op that computes their results now
   std::vector<int32_t> absorbed;  // ops that were removed
   std::string text;               // "AVERAGE_POOL_2D becomes DEPTHWISE_CONV_2D 7x7"
@@ -154,6 +154,8 @@ std::vector<npu::Support> supports(const ir::Graph& graph, const Target& target)
 // Groups the supported ops into as few convex parts as the data flow allows, in execution order: every part needs only
 // results of earlier parts.
 std::vector<Partition> partition(const ir::Graph& graph, std::span<const npu::Support> support);
+// Makes `graph` and `tensor_map` of the parts on the NPU from their `op_map`. Each op of `graph` is in one part.
+void build_graphs(const ir::Graph& graph, std::vector<Partition>& parts);
 
 // Splits `part` of `graph` into the ops `head` of its graph, which need none of the others, and the rest, if any.
 std::vector<Partition> cut(const ir::Graph& graph, const Partition& part, std::span<const ir::OpId> head);

@@ -221,8 +221,8 @@ bool Rewriter::replace(Replacement replacement) {
   std::erase(absorbed, source);
   for (size_t i = replacement.ops.size() - 1; i-- > 0;) graph_.ops.erase(graph_.ops.begin() + replacement.ops[i]);
   if (replacement.off != 0) replacement.text += ", up to 1 step off";
-  target_.rewrites->push_back(
-      {pass_, source, std::move(absorbed), std::move(replacement.text), replacement.off, replacement.must_help});
+  target_.rewrites->push_back({std::string(pass_), source, std::move(absorbed), std::move(replacement.text),
+                               replacement.off, replacement.must_help});
   at_ = replacement.ops.back() - std::ssize(replacement.ops);  // continues with the new ops
   refresh();
   return true;
@@ -242,7 +242,7 @@ bool Rewriter::bypass(const std::vector<ir::OpId>& ops, ir::TensorId instead, st
     return false;
   }
   const int32_t source = graph_.op(readers[0]).source_index;
-  target_.rewrites->push_back({pass_, source, sources_of(graph_, ops, source), std::move(text)});
+  target_.rewrites->push_back({std::string(pass_), source, sources_of(graph_, ops, source), std::move(text)});
   for (size_t i = ops.size(); i-- > 0;) graph_.ops.erase(graph_.ops.begin() + ops[i]);
   at_ = ops.back() - std::ssize(ops);
   refresh();

@@ -138,17 +138,20 @@ std::vector<npu::Support> supports(const ir::Graph& graph, const Target& target)
 
 std::vector<Partition> partition(const ir::Graph& graph, std::span<const npu::Support> support) {
   std::vector<Partition> parts;
+  for (auto& [key, ops] : group(graph, support)) parts.push_back({.on_npu = key.second, .op_map = std::move(ops)});
+  build_graphs(graph, parts);
+  return parts;
+}
+
+void build_graphs(const ir::Graph& graph, std::vector<Partition>& parts) {
   std::vector<size_t> part_of_op(graph.ops.size());
-  for (auto& [key, ops] : group(graph, support)) {
-    for (const ir::OpId op : ops) part_of_op[static_cast<size_t>(op)] = parts.size();
-    parts.push_back({.on_npu = key.second, .op_map = std::move(ops)});
-  }
+  for (size_t i = 0; i < parts.size(); ++i)
+    for (const ir::OpId op : parts[i].op_map) part_of_op[static_cast<size_t>(op)] = i;
   const auto consumers = ir::consumers(graph);
   PartBuilder builder(graph, part_of_op, consumers);
   for (size_t i = 0; i < parts.size(); ++i) {
     if (parts[i].on_npu) builder.build(parts[i], i);
   }
-  return parts;
 }
 
 std::vector<Partition> cut(const ir::Graph& graph, const Partition& part, std::span<const ir::OpId> head) {
