@@ -7,162 +7,33 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <numeric>
 
 #include "base/fixed_point.h"
 #include "base/int_math.h"
 #include "npus/rockchip/compiler/numerics.h"
 #include "npus/rockchip/compiler/rk3576.h"
+#include "npus/rockchip/compiler/rk3576_likely.h"
+#include "simd/likely_changes.h"
 
 namespace skillet::npus::rockchip::rk3576 {
 namespace {
 
-constexpr int32_t kStepsMax = 20, kMultiplierBits = 15, kOneMultiplierLog2 = 14;
+constexpr int32_t kOneMultiplierLog2 = 14;
 constexpr int32_t kExactShift = 32;  // outputs, in steps, leave as many bits
-constexpr int32_t kFine = 160;       // smallest multiplier that is not coarse
 
 int32_t limit_of(double value) {
   return static_cast<int32_t>(std::min<double>(value, std::numeric_limits<int32_t>::max()));
 }
 
-// ---- likely sums
-
-int32_t own_steps(double gain) {
-  int exponent = 0;
-  std::frexp(gain, &exponent);
-  return std::clamp<int32_t>(-exponent, 0, kStepsMax);
-}
-// How far the middle of two outputs moves down when steps are rounded first. Without fraction bits it is rounded once.
-double moved(int32_t steps) { return steps == 0 ? 0 : std::ldexp(1, -steps - 1); }
-
-// A channel: its gain; mean and spread of its results, in steps of the output. Sums are `lowest` plus multiples of
-// `unit`, up to `highest`.
-struct Channel {
-  double gain = 0, mean = 0, spread = 0;
-  int64_t lowest = 0, highest = 0;
-  int32_t unit = 1;
-  std::optional<int32_t> once;  // Conv::once
-  double moved = 0;             // how far TensorFlow Lite moves the middle of two outputs above zero down
-};
-
-// Results within the limits, in steps of the output above its zero point.
-struct Range {
-  int32_t first = 0, last = 0;
-};
-Range range_of(const Conv& conv) {
-  return {conv.clamp.on ? std::max(0, INT8_MIN - conv.out_offset) : INT8_MIN - conv.out_offset,
-          INT8_MAX - conv.out_offset};
-}
-
-// Typical inputs of networks: after a RELU some 30 steps above zero, else on both sides of it.
-std::vector<Channel> likely_channels(std::span<const float> products, float out_scale, const Conv& conv) {
-  constexpr int32_t kNearEnd = 8;
-  constexpr double kAbove = 25, kDeviation = 35, kAlike = 2;  // neighbours are alike: sums spread more
-  const size_t count = products.size(), taps = conv.weights.size() / count;
-  const int32_t zero = conv.input_zero - kZeroPoint;
-  const double input = zero + (conv.input_zero < kNearEnd ? kAbove : 0);
-  std::vector<Channel> channels(count);
-  for (size_t c = 0; c < count; ++c) {
-    double squares = 0;
-    int64_t above = 0, below = 0;  // sums of weights
-    int32_t unit = 0;
-    for (size_t i = 0; i < taps; ++i) {
-      const int32_t weight = conv.weight(conv.depthwise ? i * count + c : c * taps + i) - conv.zero_of(c);
-      (weight > 0 ? above : below) += weight;
-      squares += double(weight) * weight;
-      if (unit != 1) unit = std::gcd(unit, weight);
-    }
-    const double gain = double{products[c]} / out_scale;
-    const int32_t bias = c < conv.bias.size() ? conv.bias[c] : 0;
-    channels[c] = {.gain = gain,
-                   .mean = (bias + static_cast<double>(above + below) * input) * gain,
-                   .spread = std::sqrt(squares) * kDeviation * kAlike * gain,
-                   .lowest = bias + INT8_MIN * above + INT8_MAX * below,
-                   .highest = bias + INT8_MAX * above + INT8_MIN * below,
-                   .unit = std::max(unit, 1),
-                   .once = conv.once,
-                   .moved = conv.once ? 0 : moved(own_steps(gain))};
-  }
-  return channels;
-}
-
-// One channel for all, if they have the same gain; else none.
-std::optional<Channel> common(std::span<const Channel> channels) {
-  Channel one = channels[0];
-  double mean = 0, squares = 0;
-  for (const Channel& c : channels) {
-    const bool same_sums = c.unit == one.unit && (c.unit == 1 || c.lowest == one.lowest);
-    if (c.gain != one.gain || !same_sums) return std::nullopt;
-    one.lowest = std::min(one.lowest, c.lowest);
-    one.highest = std::max(one.highest, c.highest);
-    mean += c.mean, squares += c.mean * c.mean + c.spread * c.spread;
-  }
-  const auto count = static_cast<double>(channels.size());
-  one.mean = mean / count;
-  one.spread = std::sqrt(std::max(squares / count - one.mean * one.mean, 0.0));
-  return one;
-}
-
 // ---- steps
 
-// The shift with which the largest product of `steps` has 15 bits.
-int32_t shift_for(double largest, int32_t steps) {
-  int exponent = 0;
-  std::frexp(std::ldexp(largest, steps), &exponent);
-  return kMultiplierBits - exponent;
-}
 bool is_shift(int32_t shift) { return shift >= 0 && shift <= kShiftMax; }
-int16_t factor_of(double exact) {
-  constexpr double kHalf = 0.5;
-  return static_cast<int16_t>(std::clamp<double>(exact + kHalf, 1, INT16_MAX));
-}
-
-// Expected part of a channel's outputs that differ with multipliers of 1/`one`. Above and below zero halves go opposite
-// ways; the number added is the best for one of the two.
-double otherwise(const Channel& c, Range range, double moved_by_chip, double one) {
-  constexpr double kCoarse = 0.02;  // largest part, with a multiplier below kFine
-  constexpr double kHalf = 0.5;
-  constexpr double kEither = 0.2;  // smallest part of the results to assume on each side of zero
-  const double exact = c.gain * one;
-  const int16_t factor = factor_of(exact);
-  const double slope = factor < kFine ? 0 : factor / exact - 1, half = moved_by_chip - c.moved;
-  const double first = std::clamp<double>(c.mean - c.spread, range.first, range.last);
-  const double last = std::clamp<double>(c.mean + c.spread, range.first, range.last);
-  const double middle = std::clamp(0.0, first, last);
-  const double above = slope * (middle + last) / 2 + half, below = slope * (middle + first) / 2 - half;
-  double share = last > first ? (last - middle) / (last - first) : last > 0 ? 1 : 0;
-  share = std::clamp(share, range.last > 0 ? kEither : 0, range.first < 0 ? 1 - kEither : 1);
-  const auto with = [&](double much) {
-    const double sums = much / c.gain;
-    const double added = c.gain * static_cast<double>(static_cast<int64_t>(sums + (sums < 0 ? -kHalf : kHalf)));
-    return share * std::abs(above - added) + (1 - share) * std::abs(below - added);
-  };
-  const double reach = std::min(c.gain * static_cast<double>(c.highest - c.lowest), 1.0);
-  return std::min({with(above), with(below), with(0)}) +
-         (factor < kFine ? kCoarse * reach : std::abs(slope) * (last - first) / 8);
-}
-
 double largest_of(std::span<const Channel> channels) { return std::ranges::max(channels, {}, &Channel::gain).gain; }
 
-// Expected part of all channels' outputs that differ, by the number of steps.
-std::array<double, kStepsMax + 1> by_steps(std::span<const Channel> channels, Range range) {
-  std::array<double, kStepsMax + 1> parts{};
-  const auto [least, most] = std::ranges::minmax(channels, {}, &Channel::gain);
-  for (int32_t steps = 0; steps <= kStepsMax; ++steps) {
-    // Numbers beyond those of the channels themselves give the same as the nearest one.
-    const bool is_beyond = steps < own_steps(most.gain) - 1 || (steps > own_steps(least.gain) + 1 && steps < kStepsMax);
-    if (is_beyond) {
-      parts[static_cast<size_t>(steps)] = std::numeric_limits<double>::infinity();
-      continue;
-    }
-    const double one = std::ldexp(1, steps + shift_for(most.gain, steps)), by_chip = moved(steps);
-    for (const Channel& c : channels) parts[static_cast<size_t>(steps)] += otherwise(c, range, by_chip, one);
-    parts[static_cast<size_t>(steps)] /= static_cast<double>(channels.size());
-  }
-  return parts;
-}
 std::array<int32_t, 3> steps_that_seem_best(std::span<const Channel> channels, Range range) {
-  const auto parts = by_steps(channels, range);
+  const auto parts = BySteps(channels, range).of(0, channels.size());
   std::array<int32_t, kStepsMax + 1> order{};
   std::iota(order.begin(), order.end(), 0);
   std::ranges::stable_sort(order, {}, [&](int32_t steps) { return parts[static_cast<size_t>(steps)]; });
@@ -214,18 +85,28 @@ struct Factor {
   double otherwise = 0;  // part of the outputs that differ
 };
 
+// The outputs to which likely sums change.
+struct Outputs {
+  int32_t first = 0;
+  size_t count = 0;
+
+  Outputs(const Channel& c, Range range) {
+    constexpr double kFar = 3;  // spreads
+    const auto end = [&](double value) {
+      return static_cast<int32_t>(std::clamp<double>(value, range.first, range.last));
+    };
+    first = std::min(end(c.mean - kFar * c.spread), range.last - 1) + 1;
+    count = static_cast<size_t>(std::max(end(c.mean + kFar * c.spread), first) - first + 1);
+  }
+};
+
 // The likely outputs of a channel.
 class Changes {
  public:
   Changes(const Channel& c, Range range) : c_(c) {
     const QuantizedMultiplier by = quantize_multiplier(c.gain);
-    constexpr double kFar = 3;  // spreads
-    const auto end = [&](double value) {
-      return static_cast<int32_t>(std::clamp<double>(value, range.first, range.last));
-    };
-    first_ = std::min(end(c.mean - kFar * c.spread), range.last - 1) + 1;
-    const int32_t last = std::max(end(c.mean + kFar * c.spread), first_);
-    count_ = static_cast<size_t>(last - first_ + 1);
+    const Outputs outputs(c, range);
+    first_ = outputs.first, count_ = outputs.count;
     for (size_t i = 0; i < count_; ++i) {
       const int32_t output = first_ + static_cast<int32_t>(i);
       const double far = (output - c.mean) / std::max(c.spread, 1.0);
@@ -296,32 +177,140 @@ Factor coarse_factor(const Channel& c, Range range, double exact) {
   return {nearest.value, static_cast<int32_t>(std::clamp<double>(std::rint(added), INT32_MIN, INT32_MAX)), 0};
 }
 
-Factor factor_for(const Channel& c, Range range, const Changes& changes, int32_t steps, int32_t shift) {
+// A channel's nearest factor, and the second nearest if it may be better; else 0.
+struct Candidates {
+  int16_t nearest = 0, second = 0;
+
+  explicit Candidates(double exact) : nearest(factor_of(exact)) {
+    const int32_t other = exact > nearest ? nearest + 1 : nearest - 1;
+    if (exact != nearest && other <= INT16_MAX && other >= 2 * kFine) second = static_cast<int16_t>(other);
+  }
+};
+
+Factor better_of(const Factor& one, const Factor& other) { return other.otherwise < one.otherwise ? other : one; }
+
+Factor factor_for(const Channel& c, Range range, int32_t steps, int32_t shift) {
   const double exact = std::ldexp(c.gain, steps + shift);
-  const int16_t nearest = factor_of(exact);
-  if (nearest < kFine) return coarse_factor(c, range, exact);
-  const Factor one = changes.judge(nearest, steps, shift);
-  const int32_t second = exact > nearest ? nearest + 1 : nearest - 1;
-  if (exact == nearest || second > INT16_MAX || second < 2 * kFine) return one;
-  const Factor other = changes.judge(static_cast<int16_t>(second), steps, shift);
-  return other.otherwise < one.otherwise ? other : one;
+  const Candidates candidates(exact);
+  if (candidates.nearest < kFine) return coarse_factor(c, range, exact);
+  const Changes changes(c, range);
+  const Factor one = changes.judge(candidates.nearest, steps, shift);
+  return candidates.second == 0 ? one : better_of(one, changes.judge(candidates.second, steps, shift));
+}
+
+// factor_for() of several channels at once.
+class Several {
+ public:
+  Several(Range range, int32_t steps, int32_t shift) : range_(range), by_{steps, shift} {}
+
+  // False: it needs factor_for().
+  static bool takes(const Channel& c, int32_t steps, int32_t shift) {
+    const QuantizedMultiplier by = quantize_multiplier(c.gain);
+    return !c.once && c.unit == 1 && by.multiplier != 0 && -by.shift <= kStepsMax && shift <= kExactShift &&
+           factor_of(std::ldexp(c.gain, steps + shift)) >= kFine;
+  }
+
+  // `out`: one for each channel.
+  void factors_for(std::span<const Channel* const> channels, std::span<Factor> out) {
+    channels_ = {};
+    channels_.spread.fill(1), channels_.divisor.fill(1);
+    for (size_t i = 0; i < channels.size(); ++i) take(i, *channels[i]);
+    weights_ = likely_changes::weigh(channels_, *work_);
+    judge(channels, &Candidates::nearest, out);
+    std::array<Factor, likely_changes::kChannels> others;
+    judge(channels, &Candidates::second, others);
+    for (size_t i = 0; i < channels.size(); ++i)
+      if (others[i].value != 0) out[i] = better_of(out[i], others[i]);
+  }
+
+ private:
+  double exact(const Channel& c) const { return std::ldexp(c.gain, by_.steps + by_.shift); }
+
+  void take(size_t i, const Channel& c) {
+    const QuantizedMultiplier by = quantize_multiplier(c.gain);
+    const Outputs outputs(c, range_);
+    const int32_t steps = std::max(-by.shift, 0);
+    channels_.first[i] = outputs.first, channels_.count[i] = static_cast<double>(outputs.count);
+    channels_.mean[i] = c.mean, channels_.spread[i] = std::max(c.spread, 1.0);
+    channels_.power[i] = std::ldexp(1, steps);
+    channels_.half[i] = steps == 0 ? 0 : std::ldexp(1, steps - 1), channels_.below[i] = steps == 0 ? 0 : 1;
+    channels_.divisor[i] = std::ldexp(by.multiplier, std::max(by.shift, 0));
+  }
+
+  // Changes::judge().
+  void judge(std::span<const Channel* const> channels, int16_t Candidates::*which, std::span<Factor> out) {
+    likely_changes::PerChannel factors, wanted{};
+    factors.fill(1);
+    for (size_t i = 0; i < channels.size(); ++i) {
+      out[i] = {Candidates(exact(*channels[i])).*which, 0, 0};
+      if (out[i].value != 0) factors[i] = out[i].value;
+    }
+    likely_changes::judge(channels_, by_, factors, *work_, *judged_);
+    for (size_t i = 0; i < channels.size(); ++i) wanted[i] = median(i);
+    const likely_changes::PerChannel some = likely_changes::distance_with(wanted, *work_);
+    for (size_t i = 0; i < channels.size(); ++i) {
+      if (out[i].value == 0) continue;
+      const auto part = [&](double distance) { return distance / weights_[i] * channels[i]->gain * channels[i]->unit; };
+      out[i].otherwise = part(judged_->distance[i]);
+      if (wanted[i] == 0 || out[i].otherwise == 0 || part(some[i]) >= out[i].otherwise) continue;
+      out[i].added = static_cast<int32_t>(wanted[i]);
+      out[i].otherwise = part(some[i]);
+    }
+  }
+
+  double median(size_t i) const {
+    const auto &even = judged_->weights[0][i], &odd = judged_->weights[1][i];
+    double below = 0;
+    size_t place = 0;
+    while (place + 1 < even.size() && (below += even[place] + odd[place]) * 2 < weights_[i]) ++place;
+    return judged_->lowest[i] + static_cast<double>(place);
+  }
+
+  Range range_;
+  likely_changes::Steps by_;
+  likely_changes::Channels channels_;
+  likely_changes::PerChannel weights_{};
+  std::unique_ptr<likely_changes::Work> work_ = std::make_unique<likely_changes::Work>();
+  std::unique_ptr<likely_changes::Judged> judged_ = std::make_unique<likely_changes::Judged>();
+};
+
+std::vector<Factor> factors_for(std::span<const Channel> channels, Range range, int32_t steps, int32_t shift) {
+  std::vector<Factor> out(channels.size());
+  Several several(range, steps, shift);
+  std::vector<const Channel*> together;
+  std::vector<size_t> places;
+  const auto judge = [&] {
+    std::array<Factor, likely_changes::kChannels> factors;
+    several.factors_for(together, factors);
+    for (size_t i = 0; i < places.size(); ++i) out[places[i]] = factors[i];
+    together.clear(), places.clear();
+  };
+  for (size_t c = 0; c < channels.size(); ++c) {
+    if (!Several::takes(channels[c], steps, shift)) {
+      out[c] = factor_for(channels[c], range, steps, shift);
+      continue;
+    }
+    together.push_back(&channels[c]), places.push_back(c);
+    if (together.size() == likely_changes::kChannels) judge();
+  }
+  if (!together.empty()) judge();
+  return out;
 }
 
 // The best of three likely numbers of steps, tried on some of the channels.
 int32_t steps_for(std::span<const Channel> channels, Range range) {
   constexpr size_t kSome = 16;
   const std::array<int32_t, 3> seem_best = steps_that_seem_best(channels, range);
+  std::vector<Channel> some;
+  for (size_t c = 0; c < channels.size(); c += ceil_div(channels.size(), kSome)) some.push_back(channels[c]);
   std::array<double, 3> otherwise{};
-  for (size_t c = 0; c < channels.size(); c += ceil_div(channels.size(), kSome)) {
-    const Changes changes(channels[c], range);
-    for (size_t i = 0; i < seem_best.size(); ++i) {
-      const int32_t shift = shift_for(largest_of(channels), seem_best[i]);
-      if (!is_shift(shift)) {
-        otherwise[i] = std::numeric_limits<double>::infinity();
-        continue;
-      }
-      otherwise[i] += factor_for(channels[c], range, changes, seem_best[i], shift).otherwise;
+  for (size_t i = 0; i < seem_best.size(); ++i) {
+    const int32_t shift = shift_for(largest_of(channels), seem_best[i]);
+    if (!is_shift(shift)) {
+      otherwise[i] = std::numeric_limits<double>::infinity();
+      continue;
     }
+    for (const Factor& one : factors_for(some, range, seem_best[i], shift)) otherwise[i] += one.otherwise;
   }
   return seem_best[static_cast<size_t>(std::ranges::min_element(otherwise) - otherwise.begin())];
 }
@@ -337,8 +326,7 @@ Result<void> set_steps(std::span<const float> products, float out_scale, std::op
   const Range range = range_of(conv);
   const int32_t steps = steps_for(channels, range), shift = shift_for(largest_of(channels), steps);
   if (!is_shift(shift)) return too_large(largest_of(channels));
-  std::vector<Factor> factors;
-  for (const Channel& c : channels) factors.push_back(factor_for(c, range, Changes(c, range), steps, shift));
+  std::vector<Factor> factors = factors_for(channels, range, steps, shift);
   factors.resize(products.size(), factors[0]);
   conv.multipliers.clear();
   for (size_t c = 0; c < factors.size(); ++c) {
@@ -376,12 +364,12 @@ std::vector<int32_t> ends_of_parts(std::span<const float> products, float out_sc
   constexpr double kRare = 0.003;
   const std::vector<Channel> channels = likely_channels(products, out_scale, conv);
   const auto group = static_cast<size_t>(conv.depthwise ? kDepthwiseGroup : kKernelGroup);
+  BySteps by_steps(channels, range_of(conv));
   std::vector<int32_t> ends;
   size_t first = 0;
   for (size_t end = group; end < channels.size(); end += group) {
     const size_t next = std::min(end + group, channels.size());
-    const auto together = std::span(channels).subspan(first, next - first);
-    if (std::ranges::min(by_steps(together, range_of(conv))) <= kRare) continue;
+    if (std::ranges::min(by_steps.of(first, next)) <= kRare) continue;
     ends.push_back(static_cast<int32_t>(end));
     first = end;
   }
