@@ -1,6 +1,7 @@
 // LEAKY_RELU and PRELU become a sum of two parts: the values above zero, and the values below it times their slope.
 // Each part is a 1x1 depthwise convolution whose type ends at zero. One part is always zero, so the sum adds no
 // rounding. All bytes are tested with the CPU kernels; a result within a step is accepted where the options allow it.
+// Where the chip takes the op as one job, such as a table, it keeps it: that is faster.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -80,7 +81,7 @@ void lower_leaky_relu_as_sum(Rewriter& rewriter, ir::OpId id) {
   if (old.kind != ir::OpKind::leaky_relu && old.kind != ir::OpKind::prelu) return;
   const ir::TensorId from = old.inputs[0], to = old.outputs[0];
   const ir::Tensor in = rewriter.tensor(from), out = rewriter.tensor(to);
-  if (!is_pointwise(in, out) || rewriter.level(id) == Level::proven) return;
+  if (!is_pointwise(in, out) || rewriter.level(id) != Level::refused) return;  // one table is one job
   const Factors slopes = slopes_of(rewriter, old, in.shape[3]);
   if (slopes.weights.empty()) return;
   Factors falling = slopes, rising = slopes;

@@ -81,9 +81,10 @@ struct Made {
   ir::Graph graph;
   std::vector<Rewrite> rewrites;
 };
-Made rewritten(const ir::Graph& before, npu::PerChannel mode, const npu::Driver& driver = kPlain) {
+Made rewritten(const ir::Graph& before, npu::PerChannel mode, const npu::Driver& driver = kPlain,
+               bool takes_unproven = false) {
   Made out{.graph = before, .rewrites = {}};
-  Target target{.driver = &driver, .chip = {}, .per_channel = mode};
+  Target target{.driver = &driver, .chip = {}, .per_channel = mode, .takes_unproven = takes_unproven};
   target.rewrites = &out.rewrites;
   const auto done = run_pipeline(out.graph, target);
   EXPECT_TRUE(done.ok()) << done.error().message;
@@ -177,6 +178,26 @@ TEST(WithinAStep, SlopesByChannel) {
   }
   EXPECT_GT(off, 30U);
   EXPECT_GT(rewrites, 60U);
+}
+
+// Supports LEAKY_RELU as an unproven job.
+class SlopeDriver : public PlainDriver {
+ public:
+  SlopeDriver() : PlainDriver({ir::OpKind::add}) {}
+  npu::Support supports(const npu::Chip& chip, const ir::Graph& graph, ir::OpId id) const override {
+    if (graph.op(id).kind == ir::OpKind::leaky_relu) return npu::Support::yes_unproven("a table");
+    return PlainDriver::supports(chip, graph, id);
+  }
+};
+
+TEST(WithinAStep, SlopesThatAreOneJobBecomeSumsOnlyIfTheJobIsRefused) {
+  const SlopeDriver driver;
+  Network network(2, "int8");
+  network.add("LEAKY_RELU", 0.02, nullptr, " alpha=0.1");
+  for (const bool takes_unproven : {true, false}) {
+    const Made made = rewritten(network.make(), npu::PerChannel::exact, driver, takes_unproven);
+    EXPECT_EQ(made.rewrites.empty(), takes_unproven);
+  }
 }
 
 // Supports RELU6 for types that end at 6.
