@@ -112,7 +112,7 @@ class Compiler {
   }
 
   // True: as a whole, the chosen division is slower than all on the NPU or all on the CPU, because parts are not the
-  // runs that were compared. The faster of these two is taken.
+  // runs that were compared. Ops in pieces on both are joined; if there are none, the faster of these two is taken.
   bool may_undo() {
     if (out_.network.size() != 2) return false;
     const auto divided = times();
@@ -123,12 +123,10 @@ class Compiler {
     const double all_us = out_.network[0].times.us(), cpu_us = out_.network[1].times.us();
     const bool is_for_cpu = is_cpu_faster(cpu_us, all_us, *options_.cost_model);
     if (divided->us() > (is_for_cpu ? cpu_us : all_us) + kRoundingUs) {
-      if (!is_for_cpu) {
-        support_ = support_of_all_;
-      } else {
-        for (size_t op = 0; op < support_.size(); ++op)
-          if (support_[op].ok) support_[op] = faster_on_cpu();
-      }
+      if (join_pieces(out_.graph, support_)) return true;
+      if (!is_for_cpu) support_ = support_of_all_;
+      for (Support& one : support_)
+        if (is_for_cpu && one.ok) one = faster_on_cpu();
       out_.network[is_for_cpu ? 1 : 0].is_chosen = true;
       out_.network.push_back({"divided", *divided});
       is_settled_ = true;

@@ -1,6 +1,7 @@
 #include "compile/kept.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
@@ -37,6 +38,21 @@ Kept in_vain(const Compiled& compiled, std::span<const npu::Support> support) {
     if (heaviest != nullptr && !heaviest->ok) out.emplace(one.source, *heaviest);
   }
   return out;
+}
+
+bool join_pieces(const ir::Graph& graph, std::vector<npu::Support>& support) {
+  std::map<int32_t, npu::Support> moved;
+  for (size_t op = 0; op < support.size(); ++op)
+    if (support[op].remedy == npu::Remedy::take_all) moved.emplace(graph.ops[op].source_index, support[op]);
+  moved.erase(-1);  // not in the file
+  bool is_any = false;
+  for (size_t op = 0; op < support.size(); ++op) {
+    const auto one = moved.find(graph.ops[op].source_index);
+    if (!support[op].ok || one == moved.end()) continue;
+    support[op] = one->second;
+    is_any = true;
+  }
+  return is_any;
 }
 
 bool is_slower(const Compiled& kept, const Compiled& before, double kept_excess_us, double before_excess_us) {

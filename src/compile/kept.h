@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "compile/compile.h"
+#include "npu/support.h"
 
 namespace skillet::compile {
 
@@ -17,6 +18,10 @@ bool keep_more(const Compiled& compiled, Kept& kept);
 // Ops of whose rewritten form the chip refuses the heaviest part, such as a convolution whose scales could not be
 // merged: the rest would only move its data to the NPU and back. With the chip's reasons, by source.
 Kept in_vain(const Compiled& compiled, std::span<const npu::Support> support);
+
+// The CPU computes an op of the model in the chip's form, which takes longer than the model's, if the NPU has a piece
+// of it. Moves the other pieces of ops that are in part predicted to be faster on the CPU; false: there are none.
+bool join_pieces(const ir::Graph& graph, std::vector<npu::Support>& support);
 
 // Whether the division that keeps more ops is predicted to be slower than the one before. The excess is excess_us() of
 // each.

@@ -71,6 +71,22 @@ TEST(Kept, IsWhatIsRewrittenInVain) {
   EXPECT_EQ(vain(false, true, false), "") << "it is simpler on the CPU, too";
 }
 
+TEST(Kept, PiecesFollowWhatMovedByTime) {
+  const auto joined = [](std::string_view on_npu) {
+    const Compiled compiled = rewritten(on_npu, true);
+    std::vector<npu::Support> support;
+    for (const OpPlace& place : compiled.ops)
+      support.push_back({.ok = place.on_npu, .reason = place.reason, .remedy = place.remedy, .stands_on = {}});
+    std::string out = join_pieces(compiled.graph, support) ? "" : "none: ";
+    for (const npu::Support& one : support) out += one.ok ? 'n' : one.reason.back();
+    return out;
+  };
+  EXPECT_EQ(joined("ncnn"), "11nn") << "with the reason of the other piece";
+  EXPECT_EQ(joined("cnnn"), "00nn");
+  EXPECT_EQ(joined("nxnn"), "none: n1nn") << "the chip does not take it";
+  EXPECT_EQ(joined("ccnc"), "none: 01n3") << "no pieces are left";
+}
+
 TEST(Kept, IsSlowerBeyondTwoPercent) {
   const auto taking = [](std::optional<double> us) {
     Compiled out;

@@ -302,7 +302,7 @@ TEST(Compile, WhatIsKeptOfAPartDoesNotDecideWhereItIs) {
 }
 
 TEST(Compile, TakesADivisionBackThatBecameSlower) {
-  const Letters graph(
+  Letters graph(
       "ab",
       {"c=add(a,a)", "d=add(c,c)", "e=add(a,b)", "f=add(a,b)", "g=add(b,b)", "h=add(d,e)", "i=add(h,f)", "j=add(i,g)"},
       "j");
@@ -320,6 +320,8 @@ TEST(Compile, TakesADivisionBackThatBecameSlower) {
   };
   EXPECT_EQ(network(60), "N[cdefghij]; ->97; 192; 141");
   EXPECT_EQ(network(120), "N[cefg] C[d] N[hij]; 157; 192; ->141");
+  graph.graph.ops[0].source_index = graph.graph.ops[1].source_index = 0;  // c and d are pieces of one op
+  EXPECT_EQ(network(60), "C[cd] N[efghij]; 97; 192; ->94");
 }
 
 TEST(Compile, SaysWhatWasWeighed) {
