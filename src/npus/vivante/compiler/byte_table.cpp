@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdlib>
+#include <iterator>
 #include <map>
 #include <mutex>
 
@@ -44,7 +45,8 @@ Between between(int32_t steps) {
 class Side {
  public:
   // wanted[n]: the result n steps from the zero point; low, high: limits of the output's bytes.
-  Side(std::vector<double> wanted, double low, double high) : wanted_(std::move(wanted)), low_(low), high_(high) {
+  Side(std::vector<double> wanted, double low, double high, bool improves)
+      : wanted_(std::move(wanted)), low_(low), high_(high) {
     value_.assign(kHalf, wanted_[0]);
     known_.assign(kHalf, false);
     for (int32_t n = 0; n < count(); ++n) {
@@ -52,7 +54,7 @@ class Side {
       set(at.entry, n == at.first ? wanted_[static_cast<size_t>(n)] : value_[at.entry]);
       if (n != at.first) extend(at);
     }
-    if (off() > 1) improve();
+    if (improves && off() > kTableOffMax) improve();
     fill();
   }
 
@@ -155,32 +157,45 @@ int byte_input(const ir::Graph& graph, const ir::Op& op) {
 
 namespace {
 
-// Results of the input's bytes above and below its zero point, in steps from the output's zero point.
+// Results of the input's bytes from the lowest, in steps from the output's zero point.
 struct Wanted {
-  std::vector<double> above, below;
-  int32_t out_zero = 0;
+  std::vector<double> results;
+  int32_t in_zero = 0, out_zero = 0;
   auto operator<=>(const Wanted&) const = default;
 };
 
 Wanted wanted_of(const ir::Tensor& in, const ir::Tensor& out, const Bytes& results) {
-  const int32_t in_zero = unsigned_zero_point(in);
-  Wanted wanted{.above = {}, .below = {}, .out_zero = unsigned_zero_point(out)};
-  const auto at = [&](int32_t steps) {
-    const auto byte = static_cast<size_t>((in_zero + steps) ^ xor_byte(in.dtype));
-    return static_cast<double>((results[byte] ^ xor_byte(out.dtype)) - wanted.out_zero);
-  };
-  for (int32_t n = 0; in_zero + n <= 255; ++n) wanted.above.push_back(at(n));
-  for (int32_t n = 0; n <= in_zero; ++n) wanted.below.push_back(at(-n));
+  Wanted wanted{.results = {}, .in_zero = unsigned_zero_point(in), .out_zero = unsigned_zero_point(out)};
+  for (size_t byte = 0; byte < 256; ++byte)
+    wanted.results.push_back(
+        static_cast<double>((results[byte ^ xor_byte(in.dtype)] ^ xor_byte(out.dtype)) - wanted.out_zero));
   return wanted;
 }
 
-ByteTable fitted(const Wanted& wanted) {
+// The table for jobs whose input has this zero point.
+ByteTable fitted(const Wanted& wanted, int32_t zero_point, bool improves) {
   const double low = -wanted.out_zero, high = 255 - wanted.out_zero;
-  const Side positive(wanted.above, low, high), negative(wanted.below, low, high);
-  ByteTable table{.entries = {}, .off = std::max(positive.off(), negative.off())};
+  const auto zero = wanted.results.begin() + zero_point;
+  const Side positive({zero, wanted.results.end()}, low, high, improves);
+  const Side negative({std::make_reverse_iterator(zero + 1), wanted.results.rend()}, low, high, improves);
+  ByteTable table{
+      .entries = {}, .off = std::max(positive.off(), negative.off()), .zero_point = static_cast<uint8_t>(zero_point)};
   for (uint32_t i = 0; i < kHalf; ++i) table.entries.push_back(positive.entry(i));
   for (uint32_t i = 0; i < kHalf; ++i) table.entries.push_back(negative.entry(i));
   return table;
+}
+
+// Entries are densest at the zero point. If the function bends or jumps elsewhere, another zero point may be better.
+ByteTable fitted(const Wanted& wanted) {
+  ByteTable own = fitted(wanted, wanted.in_zero, true);
+  if (own.off <= kTableOffMax) return own;
+  ByteTable best = own;
+  constexpr int32_t kApart = 8;  // near enough for a jump to be within 32 steps
+  for (int32_t zero_point = 0; zero_point < 256; zero_point += kApart) {
+    if (ByteTable one = fitted(wanted, zero_point, false); one.off < best.off) best = std::move(one);
+  }
+  ByteTable improved = fitted(wanted, best.zero_point, true);
+  return improved.off < own.off ? improved : own;
 }
 
 // Each pass checks each operation, and a fit takes milliseconds, so the last fits are kept. A child of fork() starts

@@ -3,6 +3,7 @@
 // Must not know: which function, bit positions.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -14,9 +15,13 @@ namespace skillet::npus::vivante {
 // is no such input.
 int byte_input(const ir::Graph& graph, const ir::Op& op);
 
+// Largest error of a table, in steps of its output.
+constexpr double kTableOffMax = 1;
+
 struct ByteTable {
   std::vector<uint32_t> entries;
-  double off = 0;  // steps by which a byte's result may differ from the CPU's
+  double off = 0;          // steps by which a byte's result may differ from the CPU's
+  uint8_t zero_point = 0;  // of its input in the job: that of the tensor, unless the table would be too far off
 };
 // Nothing: the CPU has no kernel for the op.
 std::optional<ByteTable> byte_table(const ir::Graph& graph, const ir::Op& op);

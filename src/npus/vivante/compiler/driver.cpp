@@ -1,13 +1,16 @@
 #include <algorithm>
+#include <optional>
 
 #include "base/leaked.h"
 #include "base/log.h"
 #include "npus/vivante/compiler/assumptions.h"
+#include "npus/vivante/compiler/byte_table.h"
 #include "npus/vivante/compiler/choices.h"
 #include "npus/vivante/compiler/decode.h"
 #include "npus/vivante/compiler/encode.h"
 #include "npus/vivante/compiler/groups.h"
 #include "npus/vivante/compiler/lower.h"
+#include "npus/vivante/compiler/numerics.h"
 #include "npus/vivante/compiler/support.h"
 #include "npus/vivante/compiler/tile.h"
 #include "npus/vivante/compiler/tuning.h"
@@ -28,6 +31,18 @@ Result<Tuning> all_of(const npu::CompileOptions& options) {
   SK_TRY_ASSIGN(Tuning tuning, tuning_of(options));
   tuning.sram_caches |= options.takes_unproven() && options.tuning == npu::Tuning::tuned;
   return tuning;
+}
+
+// In `recorded`, tables count from the zero points of tensors.
+Result<void> check_recorded_tables(const ir::Graph& graph) {
+  for (size_t i = 0; i < graph.ops.size(); ++i) {
+    const int input = byte_input(graph, graph.ops[i]);
+    const auto table = input < 0 ? std::nullopt : byte_table(graph, graph.ops[i]);
+    if (table && table->zero_point != unsigned_zero_point(graph.tensor(graph.ops[i].input(static_cast<size_t>(input)))))
+      return error(ErrorCode::unsupported, "{}: the recorded driver does not take it",
+                   ir::describe_op(graph, static_cast<ir::OpId>(i)));
+  }
+  return {};
 }
 
 class VivanteDriver final : public npu::Driver {
@@ -76,6 +91,7 @@ class VivanteDriver final : public npu::Driver {
   Result<npu::Program> compile(const npu::Chip& chip, const ir::Graph& graph,
                                const npu::CompileOptions& options) const override {
     SK_TRY_ASSIGN(const Tuning tuning, all_of(options));
+    if (options.tuning == npu::Tuning::recorded) SK_TRY(check_recorded_tables(graph));
     SK_TRY_ASSIGN(Lowered lowered, lower(row_of(chip), graph, tuning, options.keep_intermediates));
     auto program = encode(row_of(chip), graph, std::move(lowered),
                           {.share_memory = tuning.shared_memory && !options.keep_intermediates,

@@ -420,31 +420,31 @@ class Lowerer {
     return {};
   }
 
-  TableShape table_shape(TensorId input, TensorId output) const {
+  TableShape table_shape(TensorId input, uint8_t zero, TensorId output) const {
     const Image i = image(input);
     const ir::Quant &from = graph_.tensor(input).quant, &to = graph_.tensor(output).quant;
-    return {i.channels,         i.width,      i.height,   zero_point(input),
-            zero_point(output), from.scale(), to.scale(), tuning_.carry_in_tables};
+    return {i.channels, i.width, i.height, zero, zero_point(output), from.scale(), to.scale(), tuning_.carry_in_tables};
   }
 
   // make(shape, from, to, cores) returns the jobs.
   template <typename Make>
-  Result<void> lower_by_table(const ir::Op& op, TensorId input, int cores, Make make) {
+  Result<void> lower_by_table(const ir::Op& op, TensorId input, uint8_t zero, int cores, Make make) {
     const Layout layout = any_layout(input);
     SK_TRY_ASSIGN(const SlotId from, any_slot(input));
     const SlotId to = define_new(op.outputs[0], layout);
-    emit_all(fmt::format("TP {}", op_kind_name(op.kind)), make(table_shape(input, op.outputs[0]), from, to, cores));
+    emit_all(fmt::format("TP {}", op_kind_name(op.kind)),
+             make(table_shape(input, zero, op.outputs[0]), from, to, cores));
     return {};
   }
   Result<void> lower_table(const ir::Op& op, TableFunction function) {
     const bool single = function != TableFunction::abs && image(op.input(0)).height < 6;
-    return lower_by_table(op, op.input(0), single ? 1 : tp_cores(),
+    return lower_by_table(op, op.input(0), zero_point(op.input(0)), single ? 1 : tp_cores(),
                           [&](auto... job) { return table_function(function, job...); });
   }
   Result<void> lower_byte_function(const ir::Op& op) {
     const auto table = byte_table(graph_, op);
     if (!table) return error(ErrorCode::internal, "supports() takes what has no table");
-    return lower_by_table(op, op.inputs[static_cast<size_t>(byte_input(graph_, op))], tp_cores(),
+    return lower_by_table(op, op.inputs[static_cast<size_t>(byte_input(graph_, op))], table->zero_point, tp_cores(),
                           [&](auto... job) { return byte_function(table->entries, job...); });
   }
 

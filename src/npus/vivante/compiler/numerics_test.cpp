@@ -3,7 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <initializer_list>
+
+#include "npus/vivante/compiler/byte_table.h"
 
 namespace skillet::npus::vivante {
 namespace {
@@ -66,6 +71,33 @@ TEST(Numerics, AdditionsAreWithinTheErrorThatIsStated) {
       EXPECT_LT(stated, 1) << what;
     }
   }
+}
+
+// Results of a byte: 20 from 0, and `more` from each of some bytes on.
+ByteTable table_of(const char* type, int zero, std::initializer_list<int> jumps, int more) {
+  std::string results;
+  for (int byte = 0; byte < 256; ++byte)
+    results += fmt::format("{} ", 20 + more * std::ranges::count_if(jumps, [&](int jump) { return jump <= byte; }));
+  const bool is_signed = std::string_view(type) == "int8";
+  const auto graph = ir::parse(fmt::format(
+      "graph \"g\"\ntensor 0 \"a\" {0} 1x4x4x8 scale=1 zero={1}\ntensor 1 \"b\" uint8 1x4x4x8 scale=1 zero=9\n"
+      "tensor 2 \"t\" uint8 256 const=[{2}]\ninputs 0\noutputs 1\nop 0 BYTE_TABLE in=[0 2] out=[1]\n",
+      type, zero - (is_signed ? 128 : 0), results));
+  EXPECT_TRUE(graph.ok()) << graph.error().message;
+  return byte_table(*graph, graph->ops[0]).value();
+}
+
+// Near its zero point each byte has an entry of its own.
+TEST(ByteTables, HaveTheirZeroPointNearAJump) {
+  EXPECT_EQ(table_of("uint8", 128, {130}, 200).zero_point, 128) << "that of the tensor is near";
+  for (const int jump : {1, 30, 230}) {
+    const ByteTable table = table_of("uint8", 128, {jump}, 200);
+    EXPECT_LE(table.off, kTableOffMax) << jump;
+    EXPECT_LE(std::abs(table.zero_point - jump), 64) << jump;
+  }
+  const ByteTable far = table_of("uint8", 128, {3, 85, 171, 253}, 50);
+  EXPECT_GT(far.off, kTableOffMax) << "too many jumps";
+  EXPECT_EQ(far.zero_point, 128);
 }
 
 }  // namespace

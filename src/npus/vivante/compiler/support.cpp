@@ -31,7 +31,6 @@ constexpr float kMinLogisticScale = 0x1p-11F;
 constexpr double addition_error_max(int steps) { return steps + 1 - 0.5 - 0.75 - 0.05; }
 constexpr int kAdditionStepsMax = 2;
 constexpr float kAdditionScaleEnd = 0x1p108F;
-constexpr double kTableOffMax = 1;  // steps
 
 #define RETURN_IF_NO(expression) \
   if (auto support = (expression); !support.ok) return support

@@ -173,8 +173,8 @@ inline constexpr Row kTableRows[] = {
     {kRelu, "scale=1 zero=128;scale=1 zero=0", "scale=1e+20 zero=128;scale=1e-20 zero=0",
      "scale=1e+20 zero=128;scale=1e+20 zero=0", "requantization scale"},
     {kLogistic, "scale=0.00390625", "scale=0.000488", "scale=0.00048828125", "finer than the chip's table"},
-    {kRelu, "scale=1 zero=128;scale=1 zero=0;RELU", "scale=0.04 zero=0;scale=11.7 zero=0;EXP",
-     "scale=0.004 zero=0;scale=0.0117 zero=0;EXP", "linear between its entries"},
+    {kRelu, "inputs 0;RELU in=[0]", "tensor 2 \"t\" uint8 256 const=random:1\ninputs 0;BYTE_TABLE in=[0 2]",
+     "inputs 0;TANH in=[0]", "linear between its entries"},
     {kLogistic, "scale=0.00390625", "scale=9.3e+18", "scale=9.2e+18", "requantization scale"},
 };
 
