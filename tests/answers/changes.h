@@ -39,30 +39,45 @@ class TextChanges {
     everywhere(take);
   }
 
+  // Changes all places of a number to each of `values`.
+  void each_value(std::span<const int64_t> values, const std::function<void(const std::string&)>& take) const {
+    const std::vector<std::string> all = parts();
+    for (const std::string& part : std::set<std::string>(all.begin(), all.end()))
+      if (is_number(part))
+        for (const int64_t value : values) take(replaced(all, part, std::to_string(value)));
+  }
+
  private:
   void everywhere(const std::function<void(const std::string&)>& take) const {
-    std::vector<std::string> parts;
-    bool is_quoted = false;
-    for (size_t at = 0; at < text_.size(); at += parts.back().size()) {
-      if (text_[at] == '"') is_quoted = !is_quoted;
-      parts.push_back(text_.substr(at, is_quoted ? text_.find('"', at + 1) - at : end_of_word(at) - at));
-    }
+    const std::vector<std::string> all = parts();
     std::set<std::string> known;
-    for (const std::string& part : parts) {
+    for (const std::string& part : all) {
       if (!known.insert(part).second) continue;
-      const auto put = [&](std::string_view other) {
-        std::string out;
-        for (const std::string& one : parts) out += one == part ? other : one;
-        take(out);
-      };
-      if (std::isdigit(static_cast<unsigned char>(part[0])) != 0 && part.size() < 10)
-        put(std::to_string(std::stoll(part) + 1));
+      if (is_number(part)) take(replaced(all, part, std::to_string(std::stoll(part) + 1)));
       for (const Words& set : sets_) {
         if (std::ranges::find(set, part) == set.end()) continue;
         for (const std::string_view other : set)
-          if (other != part) put(other);
+          if (other != part) take(replaced(all, part, other));
       }
     }
+  }
+  // Words, numbers, and single other characters; texts in quotes with the first quote only.
+  std::vector<std::string> parts() const {
+    std::vector<std::string> out;
+    bool is_quoted = false;
+    for (size_t at = 0; at < text_.size(); at += out.back().size()) {
+      if (text_[at] == '"') is_quoted = !is_quoted;
+      out.push_back(text_.substr(at, is_quoted ? text_.find('"', at + 1) - at : end_of_word(at) - at));
+    }
+    return out;
+  }
+  static bool is_number(const std::string& part) {
+    return std::isdigit(static_cast<unsigned char>(part[0])) != 0 && part.size() < 10;
+  }
+  static std::string replaced(const std::vector<std::string>& all, const std::string& part, std::string_view by) {
+    std::string out;
+    for (const std::string& one : all) out += one == part ? by : one;
+    return out;
   }
 
   static bool is_of_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }

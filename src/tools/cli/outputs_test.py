@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares the output of many commands with tests/expectations/command.txt.
+"""Compares the output of commands with tests/expectations/command.txt, and hashes of many more with commands.txt (a long test).
 
 Compares exit code, text, error lines and written files, without times of this machine. After an intended change:
 
@@ -8,6 +8,7 @@ Compares exit code, text, error lines and written files, without times of this m
 usage: outputs_test.py SKILLET      run at the top of the source tree
 """
 import hashlib
+import itertools
 import os
 import re
 import subprocess
@@ -16,8 +17,13 @@ import tempfile
 import unittest
 from pathlib import Path
 
+sys.path.insert(0, "tests/integration")
+import long_cases  # noqa: E402
+import many_commands  # noqa: E402
+
 SKILLET = str(Path(sys.argv.pop(1)).resolve())
 EXPECTED = Path("tests/expectations/command.txt")
+MANY = Path("tests/expectations/commands.txt")  # hashes
 LONGEST = 70  # lines; of a longer output only a hash is kept
 
 # Most rows should show the NPU, but their networks are too small for the prediction to prefer it.
@@ -216,8 +222,27 @@ def all_outputs():
         return blocks + [["$ (files)", *file_lines(folder), "= 0", ""]]
 
 
+def many_outputs():
+    """Returns a line with a hash for each of many_commands.commands(), and for each file or folder in TMP."""
+    with tempfile.TemporaryDirectory() as name:
+        folder, lines = Path(name).resolve(), []
+        many_commands.make_files(folder)
+        for command in many_commands.commands():
+            _, *said, exit_code, _ = run(command, folder)
+            text = "\n".join(said)
+            lines.append(f"{command}: exits {exit_code[2:]}, {len(said)} lines {hashlib.sha256(text.encode()).hexdigest()[:10]}")
+        files = itertools.groupby(file_lines(folder), key=lambda line: re.split("[/ ]", line)[0])
+        return [*lines, *(f"TMP/{name}: {hashlib.sha256(repr(list(of_it)).encode()).hexdigest()[:10]}" for name, of_it in files)]
+
+
 class Outputs(unittest.TestCase):
     maxDiff = None
+
+    def test_long_many_are_what_they_were(self):
+        before = dict(line.rsplit(": ", 1) for line in MANY.read_text().splitlines()[2:])
+        now = dict(line.rsplit(": ", 1) for line in many_outputs())
+        differ = [f"{name}: {now.get(name)}, not {before.get(name)}" for name in {**before, **now} if before.get(name) != now.get(name)]
+        self.assertFalse(differ[:20], f"{len(differ)} are not as in {MANY}; if that was meant: outputs_test.py SKILLET --update")
 
     def test_they_are_what_they_were(self):
         expected, block = {}, None
@@ -237,5 +262,6 @@ if "--update" in sys.argv:
         if any("is neither in" in one for one in said):  # the expectations would be of a command without its libraries
             sys.exit("\n".join(["outputs_test.py: build skillet_virtual_preload and skillet_capture_preload first", *said]))
     EXPECTED.write_text("Written by src/tools/cli/outputs_test.py --update\n\n" + "\n".join(line for block in all_outputs() for line in block) + "\n")
+    MANY.write_text("Written by src/tools/cli/outputs_test.py --update\n\n" + "\n".join(many_outputs()) + "\n")
 else:
-    unittest.main()
+    long_cases.main()

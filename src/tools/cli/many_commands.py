@@ -1,0 +1,133 @@
+"""A few hundred commands over verbs, options, networks and chips for outputs_test.py, which keeps a hash of what each prints and writes.
+
+Must not know: what is right. A row of a table is a command with places: M a network, N another one, D a chip, # its number in the list.
+"""
+import random
+import sys
+import zlib
+from pathlib import Path
+
+sys.path.insert(0, "tests/models")
+import ssd_model  # noqa: E402
+
+OF_CAPTURE = "models/digits.tflite", "tests/models/concat2_i8.tflite", "tests/models/keras/unet_i8.tflite"
+CHIPS = "a311d", "rk3588", "imx8mp", "rk3576", "imx93", "s905d3"
+
+# Of a network. TMP/#... are the command's own files.
+OF_NETWORKS = """
+check M --json
+plan M --json --partition all
+run M --device sim:D --random # --compare=layers --json ~
+compile M --device sim:D --partition all --text ~
+decode M --chip D --all
+check M --device sim:D --json --verbose --partition work --min-macs-per-byte 2
+fix M -o TMP/#.tflite --device sim:D --json
+run M --device sim:D --random # --output TMP/#.npz --top 2 --compare --verbose ~
+plan M --chip D --tuning tuned --partition predicted
+compile M --device sim:D --partition all --report --tuning tuned ~
+decode M --chip D --buffers --json
+check M --partition all --html TMP/#.html
+compile M --device sim:D --partition all --explain --tuning tuned ~
+diff M N --chip D --json
+fix M -o TMP/#.tflite --device sim:D --approximate --always
+compile M --device sim:D --explain-partition --partition predicted ~
+decode M --chip D --as-source
+run M --device sim:D --random # --output TMP/#_folder --compare=layers --repeat 2 ~
+check M --delegate --json
+compile M --device sim:D,a311d --partition all -o TMP/#.program ~
+decode M --chip D --weights TMP/#_weights
+plan M --chip D --chip rk3588 --set error_percent=3 --partition all
+check M --device sim:D --partition all --unproven refuse --verbose
+decode M --chip D --extract TMP/#_buffers --submission 0
+compile M --device sim:D --partition all --json --tuning tuned ~
+diff M N --chip D --tuning tuned
+run M --device cpu --random # --output TMP/#_raw --top 1 --json ~
+""".strip().splitlines()
+
+# Of a capture C of a network on a chip, which the first row makes.
+OF_CAPTURES = """
+run M --device sim:D --random # --record C --partition all --output TMP/#.npz ~
+decode C --all
+decode C --json --buffers
+decode C --as-source --last 1
+decode C --weights TMP/#_weights
+edit C -o TMP/#.txt --json
+edit TMP/#.txt -o TMP/#.capture
+diff C TMP/#.capture
+replay C --device sim:D --output TMP/#_replayed
+replay C --device sim:D --expect TMP/#_replayed --json
+replay C --device sim:D --against sim:D --model M
+plan C
+plan C --json
+diff C M --chip D
+""".strip().splitlines()
+
+# Of a network T that sees pictures, and a picture P.
+OF_PICTURES = """
+run T --image P --device sim:D --draw TMP/#.png --threshold 0.1 ~
+run T --image P --device cpu --show ~
+run T --image P --device cpu --json --top 9 --threshold 0.5 ~
+eval M --data models/digits --device sim:D --layers ~
+eval M --data models/digits --device sim:D --against cpu --bisect --bound 1 --json ~
+""".strip().splitlines()
+PICTURES = "models/digits/3.png", "models/digits/7.png", "TMP/squares.bmp"
+OF_PICTURE = ("models/digits.tflite", "tests/models/keras/unet_i8.tflite --task mask", "tests/models/keras/keypoints_u8.tflite --task classes",
+              "tests/models/keras/heads_i8.tflite --task yolov5", "TMP/ssd.tflite")
+
+OTHERS = """
+lookup 0x# --chip D
+lookup #
+lookup #.3 --json
+quantize tests/models/conv_scales_i8.tflite -o TMP/#.tflite --device sim:D --data TMP/data.npy --json
+quantize tests/models/conv_scales_i8.tflite -o TMP/#.tflite --device sim:D --data TMP/data.npy --allow-unproven --error 0.#
+""".strip().splitlines()
+
+
+def of_name(path):
+    """Returns a number that depends on the name alone, so that another network changes no other's rows."""
+    return zlib.crc32(Path(path).name.encode()) % 1000
+
+
+def networks():
+    models = sorted(str(path) for path in Path("tests/models").rglob("*.tflite") if not {"float", "refused"} & set(path.parts))
+    kernels = sorted(str(path) for path in Path("tests/conformance/models/kernels").glob("*.tflite") if of_name(path) % 4 == 0)
+    onnx = sorted(str(path) for path in Path("tests/models/onnx").glob("*.onnx"))
+    return ["models/digits.tflite", *models, *kernels], onnx
+
+
+def make_files(folder):
+    """Writes the files of TMP that no command makes: a detector, its picture, and inputs of conv_scales_i8.tflite."""
+    (folder / "ssd.tflite").write_bytes(ssd_model.ssd_model())
+    (folder / "squares.bmp").write_bytes(ssd_model.picture(1))
+    header = b"{'descr': '|i1', 'fortran_order': False, 'shape': (40, 19, 7, 5), }\n"
+    inputs = random.Random(1).choices(range(256), k=40 * 19 * 7 * 5)
+    (folder / "data.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(inputs))
+
+
+def filled(row, number, words):
+    return " ".join(words.get(word, word) for word in row.split(" ")).replace("#", str(number))
+
+
+def commands():
+    """Returns the commands, in order: some read what one before them wrote."""
+    rows, (models, onnx) = [], networks()
+
+    def add(row, number, chip, model="", **words):
+        words = {"M": model, "D": chip, "sim:D": f"sim:{chip}", "sim:D,a311d": f"sim:{chip},sim:a311d", **words}
+        rows.append(filled(row, number, words))
+
+    for model in models + onnx:
+        first = of_name(model)
+        for j in range(6):
+            add(OF_NETWORKS[(first + 7 * j) % len(OF_NETWORKS)], first + j, CHIPS[(first + j) % len(CHIPS)], model, N=OF_CAPTURE[first % 3])
+    for i, chip in enumerate(CHIPS):
+        for row in OF_CAPTURES:
+            add(row, 1000 + i, chip, OF_CAPTURE[i % len(OF_CAPTURE)], C=f"TMP/{chip}.capture")
+    for i, model in enumerate(OF_PICTURE):
+        for j, picture in enumerate(PICTURES):
+            for k, row in enumerate(OF_PICTURES):
+                add(row, 2000 + 100 * i + 10 * j + k, CHIPS[(i + j + k) % len(CHIPS)], model.split(" ")[0], T=model, P=picture)
+    for number in range(1, 10):
+        for row in OTHERS:
+            add(row, number, CHIPS[number % len(CHIPS)])
+    return rows
