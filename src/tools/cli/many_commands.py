@@ -95,8 +95,46 @@ def networks():
     return ["models/digits.tflite", *models, *kernels], onnx
 
 
+# Files of a machine, for --root. Each machine of TMP lacks one of them. A value that begins with /dev/ is a link.
+MACHINE = {
+    "proc/sys/kernel/osrelease": "6.12.0\n",
+    "proc/modules": "etnaviv 94208 1 - Live 0x0\nrocket 32768 0 - Live 0x0\n",
+    "proc/1/cgroup": "0::/docker/1\n",
+    "proc/1/environ": "HOME=/\0container=podman\0X=\0",
+    "proc/71/comm": "camera\n",
+    "proc/71/fd/4": "/dev/accel/accel0",
+    "proc/71/fdinfo/4": "drm-driver:\trocket\ndrm-client-id:\t7\ndrm-engine-npu:\t5000000 ns\ndrm-engine-capacity-npu:\t3\ndrm-total-memory:\t12 KiB\n",
+    "proc/71/fd/5": "/dev/accel/accel0",
+    "proc/71/fdinfo/5": "drm-driver:\trocket\ndrm-client-id:\t8\ndrm-cycles-a:\t9000\ndrm-maxfreq-a:\t3 MHz\ndrm-memory-x:\t2 MiB\n",
+    "lib/modules/6.12.0/modules.dep": "k/etnaviv.ko.xz:\n",
+    "lib/modules/6.12.0/kernel/drivers/accel/rocket/rocket.ko.zst": "",
+    "sys/firmware/devicetree/base/model": "A board\0",
+    "sys/firmware/devicetree/base/compatible": "radxa,rock-5b\0rockchip,rk3588\0",
+    "sys/firmware/devicetree/base/npu@fdab0000/compatible": "rockchip,rk3588-rknn-core\0",
+    "sys/firmware/devicetree/base/npu@fdac0000/compatible": "rockchip,rk3588-rknn-core\0",
+    "sys/firmware/devicetree/base/npu@fdac0000/status": "disabled\0",
+    "sys/class/accel/accel0/device/power/runtime_active_time": "1234\n",
+    "sys/class/accel/accel0/device/hwmon/hwmon0/temp1_input": "43500\n",
+    "sys/class/devfreq/device/governor": "performance\n",
+    "sys/class/devfreq/device/cur_freq": "600000000\n",
+    "sys/class/thermal/thermal_zone3/type": "npu-thermal\n",
+    "sys/class/thermal/thermal_zone3/temp": "51250\n",
+    "sys/kernel/debug/clk/npu_clk/clk_rate": "700000000\n",
+}
+
+
+def make_machines(folder):
+    for i in range(len(MACHINE) + 1):
+        for j, (name, text) in enumerate(MACHINE.items()):
+            path = folder / f"machine{i}" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if j != i:
+                path.symlink_to(text) if text.startswith("/dev/") else path.write_text(text)
+
+
 def make_files(folder):
-    """Writes the files of TMP that no command makes: a detector, its picture, and inputs of conv_scales_i8.tflite."""
+    """Writes the files of TMP that no command makes: a detector, its picture, and inputs of conv_scales_i8.tflite; machines."""
+    make_machines(folder)
     (folder / "ssd.tflite").write_bytes(ssd_model.ssd_model())
     (folder / "squares.bmp").write_bytes(ssd_model.picture(1))
     header = b"{'descr': '|i1', 'fortran_order': False, 'shape': (40, 19, 7, 5), }\n"
@@ -130,4 +168,6 @@ def commands():
     for number in range(1, 10):
         for row in OTHERS:
             add(row, number, CHIPS[number % len(CHIPS)])
+    for number in range(len(MACHINE) + 1):
+        rows += [f"doctor --root TMP/machine{number}", f"top --prometheus --root TMP/machine{number}"]
     return rows
