@@ -42,6 +42,8 @@ decode M --chip D --extract TMP/#_buffers --submission 0
 compile M --device sim:D --partition all --json --tuning tuned ~
 diff M N --chip D --tuning tuned
 run M --device cpu --random # --output TMP/#_raw --top 1 --json ~
+SKILLET_DEBUG=ir,passes,stream,sim,submit SKILLET_LOG=debug run M --device sim:D --random # --partition all ~
+SKILLET_LOG=info run M --device sim:D --random # --unproven check --compare ~
 """.strip().splitlines()
 
 # Of a capture C of a network on a chip, which the first row makes.
