@@ -136,8 +136,7 @@ Result<void> Choice::ask(ir::Graph whole, Roles roles) {
     macs_[whole.ops[i].source_index] += ir::op_macs(whole, static_cast<ir::OpId>(i));
     if (compile::keeps_state_or_branches(whole.ops[i])) quiet_.insert(whole.ops[i].source_index);
   }
-  advice_ = compile::quantization_advice(whole, {target_.driver, target_.chip, options_.session.compile.per_channel},
-                                         words_, compile::Rest::in_the_host);
+  whole_ = whole;
   const runtime::SessionOptions session = session_options(options_);
   SK_TRY_ASSIGN(const compile::Compiled planned, runtime::plan_for(target_, whole, session));
   std::vector<compile::OpRow> rows = compile::rows(planned);
@@ -309,7 +308,8 @@ Told Choice::told(const std::function<std::string(int)>& name) const {
   if (!parts_.empty()) return out;
   // No warning for graphs that only set variables or call other graphs.
   if (!most_telling.empty()) out.such_as = "nothing is claimed, such as " + most_telling;
-  out.advice = advice_;
+  out.advice = compile::quantization_advice(
+      whole_, {target_.driver, target_.chip, options_.session.compile.per_channel}, words_, compile::Rest::in_the_host);
   return out;
 }
 

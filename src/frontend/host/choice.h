@@ -110,7 +110,7 @@ class Choice {
   std::vector<Set> closed_sets(const ir::Graph& graph) const;
 
   std::span<const Set> parts() const { return parts_; }
-  // `name`: name of a node, such as "op 3 ADD".
+  // `name`: name of a node, such as "op 3 ADD". The host's constants must still be there.
   Told told(const std::function<std::string(int)>& name) const;
   // With strict=1: an error if any operation stays with the host.
   Result<void> check_strict(const Told& told) const;
@@ -137,7 +137,7 @@ class Choice {
   std::set<int> unseen_;  // unproven: no recorded job shows them
   compile::Verified compared_;
   std::set<int> quiet_;  // operations that keep state or branch: no examples for the user
-  std::string advice_;
+  ir::Graph whole_;      // that was asked about; its constants are the host's
   std::vector<Set> parts_;
   std::set<Set> fit_;
   std::set<int> weighed_;  // operations of sets from which costs removed some; costs do not cut the remainder again
