@@ -1,8 +1,12 @@
 #include "compile/stored_result.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <optional>
 #include <set>
+#include <span>
+#include <variant>
 
 #include "base/archive.h"
 #include "graph/ir/attrs_fields.h"
@@ -10,15 +14,15 @@
 namespace skillet {
 
 template <>
-constexpr auto kLastOf<ir::DType> = ir::DType::bfloat16;
+constexpr ir::DType kLastOf<ir::DType> = ir::DType::bfloat16;
 template <>
-constexpr auto kLastOf<ir::OpKind> = ir::OpKind::opaque;
+constexpr ir::OpKind kLastOf<ir::OpKind> = ir::OpKind::opaque;
 template <>
-constexpr auto kLastOf<ir::Activation> = ir::Activation::sign_bit;
+constexpr ir::Activation kLastOf<ir::Activation> = ir::Activation::sign_bit;
 template <>
-constexpr auto kLastOf<ir::Padding> = ir::Padding::valid;
+constexpr ir::Padding kLastOf<ir::Padding> = ir::Padding::valid;
 template <>
-constexpr auto kLastOf<npu::Remedy> = static_cast<npu::Remedy>(npu::kRemedyNames.size() - 1);
+constexpr npu::Remedy kLastOf<npu::Remedy> = static_cast<npu::Remedy>(npu::kRemedyNames.size() - 1);
 
 namespace compile {
 namespace {

@@ -2,7 +2,7 @@
 // for hashes. Called by runtime/compile_cache.cpp. Must not know: files, what a program is.
 #pragma once
 
-#include <vector>
+#include <span>
 
 #include "base/bytes.h"
 #include "base/result.h"

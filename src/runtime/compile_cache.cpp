@@ -1,6 +1,7 @@
 #include "runtime/compile_cache.h"
 
 #include <filesystem>
+#include <string_view>
 
 #include "base/log.h"
 #include "base/own_file.h"

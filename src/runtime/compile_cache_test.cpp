@@ -8,6 +8,7 @@
 #include <functional>
 #include <random>
 #include <set>
+#include <vector>
 
 #include "base/testing/in_tree.h"
 #include "base/testing/own_folder.h"
