@@ -1,7 +1,8 @@
-// LEAKY_RELU and PRELU become a sum of two parts: the values above zero, and the values below it times their slope.
-// Each part is a 1x1 depthwise convolution whose type ends at zero. One part is always zero, so the sum adds no
-// rounding. All bytes are tested with the CPU kernels; a result within a step is accepted where the options allow it.
-// Where the chip takes the op as one job, such as a table, it keeps it: that is faster.
+// LEAKY_RELU and PRELU become a sum of the operand and of what a slope below 1 adds to values below zero: a 1x1
+// depthwise convolution whose type ends at zero. Where that is not within a step, or must be exact, they become the sum
+// of two parts: the values above zero, and the values below it times their slope, each such a convolution. One part is
+// always zero, so that sum adds no rounding. All bytes are tested with the CPU kernels. Where the chip takes the op as
+// one job, such as a table, it keeps it: that is faster.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -62,16 +63,47 @@ class Sum {
   std::vector<ir::Op> ops_;
 };
 
-// Compares the op's result for each byte with the unrounded result of the weights.
-bool is_within_a_step(const Rewriter& rewriter, const ir::Op& op, const Factors& slopes) {
-  const ir::Tensor &from = rewriter.tensor(op.inputs[0]), &to = rewriter.tensor(op.outputs[0]);
+// Compares the op's result for each byte with unrounded(channel, steps from the zero point of its operand), which is in
+// steps of the result from its zero point.
+template <typename Unrounded>
+bool is_within_a_step(const Rewriter& rewriter, const ir::Op& op, Unrounded unrounded) {
+  const ir::Tensor& to = rewriter.tensor(op.outputs[0]);
   const auto wanted = ref::of_all_bytes(rewriter.graph(), std::vector<ir::Op>{op}, op.inputs[0], op.outputs[0]);
   if (!wanted.ok()) return false;
-  const double low = lowest_of(to.dtype), step = double{from.quant.scale()} / to.quant.scale();
-  return all_round_within_a_step(*wanted, from, [&](size_t channel, int in) {
-    const double slope = in > 0 ? 1 : slopes.weights[channel] * double{slopes.scale};
-    return std::clamp(in * slope * step + to.quant.zero_point(), low, low + 255);
+  const double low = lowest_of(to.dtype);
+  return all_round_within_a_step(*wanted, rewriter.tensor(op.inputs[0]), [&](size_t channel, int in) {
+    return std::clamp(unrounded(channel, in) + to.quant.zero_point(), low, low + 255);
   });
+}
+
+double steps_of(const Rewriter& rewriter, ir::TensorId from, const ir::Op& op) {
+  return double{rewriter.tensor(from).quant.scale()} / rewriter.tensor(op.outputs[0]).quant.scale();
+}
+
+// The operand, and (slope - 1) times what is below zero. Empty: the two roundings could add up to more than a step.
+std::vector<ir::Op> with_correction(Rewriter& rewriter, const ir::Op& old, const Factors& slopes) {
+  constexpr int32_t kMost = 255;  // of a byte; chips add with weights of 255ths
+  const ir::Tensor from = rewriter.tensor(old.inputs[0]);
+  const auto [least, most] = std::ranges::minmax(slopes.weights);
+  const double largest = 1 - least * double{slopes.scale};
+  const double steps = std::ceil(largest * (from.quant.zero_point() - lowest_of(from.dtype)));
+  if (!rewriter.may_be_off() || most * double{slopes.scale} > 1 || steps < 1 || steps > kMost) return {};
+  ir::Tensor more = ending_at_zero(rewriter.tensor(old.outputs[0]), "/more", false);
+  more.quant.scales = {static_cast<float>(from.quant.scale() * steps / kMost)};
+  Factors factors{.weights = {}, .biases = {}, .scale = static_cast<float>(largest / kMost)};
+  for (const int32_t slope : slopes.weights)
+    factors.weights.push_back(static_cast<int32_t>(std::lround((slope * double{slopes.scale} - 1) / factors.scale)));
+  const ir::TensorId part = rewriter.add(std::move(more));
+  const double step = steps_of(rewriter, old.inputs[0], old), part_step = steps_of(rewriter, part, old);
+  for (const double rounding : {-0.5, 0.5}) {
+    const auto unrounded = [&](size_t channel, int in) {
+      return in * step + (in < 0 ? in * factors.weights[channel] * factors.scale * step + rounding * part_step : 0);
+    };
+    if (!is_within_a_step(rewriter, old, unrounded)) return {};
+  }
+  auto op = pointwise(rewriter, old.inputs[0], part, std::move(factors));
+  if (!op) return {};
+  return {std::move(*op), sum_of(old.inputs[0], part, old.outputs[0])};
 }
 
 }  // namespace
@@ -84,6 +116,11 @@ void lower_leaky_relu_as_sum(Rewriter& rewriter, ir::OpId id) {
   if (!is_pointwise(in, out) || rewriter.level(id) != Level::refused) return;  // one table is one job
   const Factors slopes = slopes_of(rewriter, old, in.shape[3]);
   if (slopes.weights.empty()) return;
+  if (std::vector<ir::Op> ops = with_correction(rewriter, old, slopes); !ops.empty()) {
+    std::string text = fmt::format("{} becomes DEPTHWISE_CONV_2D 1x1 and ADD", ir::op_name(old));
+    if (rewriter.replace(id, std::move(ops), std::move(text), 1)) return;
+  }
+  rewriter.drop();
   Factors falling = slopes, rising = slopes;
   for (int32_t& weight : falling.weights) weight = std::min(weight, 0);
   for (int32_t& weight : rising.weights) weight = std::max(weight, 0);
@@ -93,7 +130,10 @@ void lower_leaky_relu_as_sum(Rewriter& rewriter, ir::OpId id) {
     return rewriter.drop();
   std::vector<ir::Op> ops = sum.take();
   const bool is_same = rewriter.same_bytes({old}, ops, from, to);
-  if (!is_same && !(rewriter.may_be_off() && is_within_a_step(rewriter, old, slopes))) return rewriter.drop();
+  const auto unrounded = [&, step = steps_of(rewriter, from, old)](size_t channel, int in) {
+    return in * (in > 0 ? 1 : slopes.weights[channel] * double{slopes.scale}) * step;
+  };
+  if (!is_same && !(rewriter.may_be_off() && is_within_a_step(rewriter, old, unrounded))) return rewriter.drop();
   std::string text =
       fmt::format("{} becomes the ADD of {} DEPTHWISE_CONV_2D 1x1", ir::op_name(old), falls ? "three" : "two");
   rewriter.replace(id, std::move(ops), std::move(text), is_same ? 0 : 1);

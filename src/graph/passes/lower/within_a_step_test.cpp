@@ -180,6 +180,23 @@ TEST(WithinAStep, SlopesByChannel) {
   EXPECT_GT(rewrites, 60U);
 }
 
+TEST(WithinAStep, SlopesUpToOneAreAddedToTheOperand) {
+  struct Row {
+    double slope, out_scale;  // the largest slope; the operand has scale 0.02
+    size_t ops;               // with the convolution in front
+  };
+  for (const Row& row : {Row{0.9, 0.02, 3}, Row{0.99, 0.017, 3}, Row{1.1, 0.02, 4}, Row{0.9, 0.0005, 4}}) {
+    Network network(5, "int8");
+    const Constant slopes{"1x1x3", row.slope / 255, true};
+    network.add("PRELU", row.out_scale, &slopes);
+    const ir::Graph before = network.make();
+    const Made made = rewritten(before, npu::PerChannel::exact, kAdding);
+    EXPECT_EQ(made.graph.ops.size(), row.ops) << row.slope << " to " << row.out_scale;
+    EXPECT_LE(largest_difference(before, made.graph, true), 1) << row.slope << " to " << row.out_scale;
+    EXPECT_EQ(rewritten(before, npu::PerChannel::strict, kAdding).graph.ops.size(), 4U) << "exact";
+  }
+}
+
 // Supports LEAKY_RELU as an unproven job.
 class SlopeDriver : public PlainDriver {
  public:
