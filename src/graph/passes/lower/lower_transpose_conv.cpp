@@ -1,7 +1,8 @@
 // TRANSPOSE_CONV becomes a convolution that computes all phases of the output as channels, and DEPTH_TO_SPACE that puts
 // them in place; RESHAPE if only columns have phases, or images are one column wide. The filter of a phase covers a
 // window of the image centred at its pixel. If the output ends elsewhere, the image is padded at its end, and a
-// convolution with a single 1 per filter cuts off the surplus.
+// convolution with a single 1 per filter cuts off the surplus. If only rows have phases, adjacent columns become
+// channels first, as many as a row has phases, so that columns have as many phases.
 #include <algorithm>
 #include <utility>
 
@@ -15,24 +16,29 @@ constexpr int64_t kBytesMax = 1 << 25;  // of the filters
 constexpr int32_t kStrideMax = 16;
 
 // One dimension, rows or columns. Output o = stride * q + phase is the sum over taps t of input q + t - reach times
-// weight phase + pad - stride * (t - reach) of the filter, if it exists.
+// weight phase + pad - stride * (t - reach) - part of the filter, if it exists.
 struct Axis {
   int32_t stride = 1, kernel = 1, pad = 0, inputs = 0, outputs = 0;
+  int32_t parts = 1;  // `stride` if so many adjacent pixels are an input, as channels; the operation has stride 1 then
 
   int32_t blocks() const { return static_cast<int32_t>(ceil_div(int64_t{outputs}, stride)); }
   int32_t more() const { return std::max(blocks() - inputs, 0); }  // pixels of padding at the image's end
   int32_t cut() const { return (inputs + more()) * stride - outputs; }
   int32_t reach() const {
-    const int32_t before = kernel - 1 - pad, after = stride - 1 + pad;
+    const int32_t before = kernel - 1 - pad + parts - 1, after = stride - 1 + pad;
     return std::max({before > 0 ? before / stride : 0, after / stride, 0});
   }
   int32_t taps() const { return 2 * reach() + 1; }
-  int32_t at(int32_t phase, int32_t tap) const { return phase + pad - stride * (tap - reach()); }  // of the filter
-  bool has(int32_t phase, int32_t tap) const { return at(phase, tap) >= 0 && at(phase, tap) < kernel; }
+  // Of the filter; -1: it has no such weight.
+  int32_t at(int32_t phase, int32_t tap, int32_t part = 0) const {
+    const int32_t place = phase + pad - stride * (tap - reach()) - part;
+    return place < kernel ? std::max(place, -1) : -1;
+  }
 };
 
-Axis axis_of(const ir::ConvAttrs& attrs, int32_t stride, int32_t kernel, int32_t inputs, int32_t outputs) {
-  Axis axis{.stride = stride, .kernel = kernel, .inputs = inputs, .outputs = outputs};
+Axis axis_of(const ir::ConvAttrs& attrs, int32_t stride, int32_t kernel, int32_t inputs, int32_t outputs,
+             int32_t parts = 1) {
+  Axis axis{.stride = stride * parts, .kernel = kernel, .inputs = inputs / parts, .outputs = outputs, .parts = parts};
   if (attrs.padding == ir::Padding::same) axis.pad = same_pads(outputs, kernel, stride, 1).before;
   return axis;
 }
@@ -46,15 +52,16 @@ Bytes phases(const ir::Tensor& filter, const Axis& rows, const Axis& columns) {
     for (int32_t phase_x = 0; phase_x < columns.stride; ++phase_x)
       for (int32_t output = 0; output < outputs; ++output)
         for (int32_t y = 0; y < rows.taps(); ++y)
-          for (int32_t x = 0; x < columns.taps(); ++x) {
-            if (!rows.has(phase_y, y) || !columns.has(phase_x, x)) {
+          for (int32_t x = 0; x < columns.taps() * columns.parts; ++x) {
+            const int32_t row = rows.at(phase_y, y);
+            const int32_t column = columns.at(phase_x, x / columns.parts, x % columns.parts);
+            if (row < 0 || column < 0) {
               out.insert(out.end(), inputs, static_cast<uint8_t>(filter.quant.zero_point()));
               continue;
             }
-            const int64_t row = int64_t{output} * rows.kernel + rows.at(phase_y, y);
-            const auto from = static_cast<size_t>(row * columns.kernel + columns.at(phase_x, x)) * inputs;
-            out.insert(out.end(), filter.data.begin() + static_cast<ptrdiff_t>(from),
-                       filter.data.begin() + static_cast<ptrdiff_t>(from + inputs));
+            const int64_t first = (int64_t{output} * rows.kernel + row) * columns.kernel + column;
+            const auto from = filter.data.begin() + static_cast<ptrdiff_t>(first * filter.shape[3]);
+            out.insert(out.end(), from, from + filter.shape[3]);
           }
   return out;
 }
@@ -98,7 +105,7 @@ ir::Op convolution(Rewriter& rewriter, const ir::Op& old, ir::TensorId image, co
   const ir::Tensor filter = rewriter.tensor(old.inputs[1]);
   const int32_t block = rows.stride * columns.stride;
   ir::Quant quant = repeated(filter.quant, block);
-  const ir::Shape shape{filter.shape[0] * block, rows.taps(), columns.taps(), filter.shape[3]};
+  const ir::Shape shape{filter.shape[0] * block, rows.taps(), columns.taps(), filter.shape[3] * columns.parts};
   ir::ConvAttrs attrs;
   attrs.activation = old.as<ir::ConvAttrs>().activation;
   ir::Op op{.kind = ir::OpKind::conv_2d, .attrs = attrs};
@@ -122,6 +129,28 @@ ir::Op places(Rewriter& rewriter, ir::TensorId apart, ir::TensorId result, const
       .kind = ir::OpKind::depth_to_space, .attrs = ir::BlockAttrs{rows.stride}, .inputs = {apart}, .outputs = {result}};
 }
 
+// The image with adjacent columns as channels, and with padding at its end.
+ir::TensorId input_of(Rewriter& rewriter, ir::TensorId image, const Axis& rows, const Axis& columns,
+                      std::vector<ir::Op>& ops) {
+  ir::Tensor in = rewriter.tensor(image);
+  if (columns.parts > 1) {
+    const ir::TensorId joined =
+        rewriter.add_like(in, "/joined", {in.shape[0], in.shape[1], columns.inputs, in.shape[3] * columns.parts});
+    ops.push_back(rewriter.reshape(image, joined));
+    image = joined;
+    in = rewriter.tensor(image);
+  }
+  if (rows.more() + columns.more() == 0) return image;
+  const ir::TensorId longer = rewriter.add_like(
+      in, "/longer", {in.shape[0], in.shape[1] + rows.more(), in.shape[2] + columns.more(), in.shape[3]});
+  const std::vector<int32_t> amounts = {0, 0, 0, rows.more(), 0, columns.more(), 0, 0};
+  Bytes bytes(amounts.size() * 4);
+  for (size_t i = 0; i < amounts.size(); ++i) store_le(bytes.data() + 4 * i, amounts[i]);
+  const ir::TensorId margins = rewriter.add_constant(in.name + "/margins", ir::DType::int32, {4, 2}, std::move(bytes));
+  ops.push_back({.kind = ir::OpKind::pad, .inputs = {image, margins}, .outputs = {longer}});
+  return longer;
+}
+
 }  // namespace
 
 void lower_transpose_conv(Rewriter& rewriter, ir::OpId id) {
@@ -136,24 +165,17 @@ void lower_transpose_conv(Rewriter& rewriter, ir::OpId id) {
       !rewriter.tensor(old.inputs[0]).is_constant() || rewriter.level(id) == Level::proven)
     return;
   const Axis rows = axis_of(attrs, attrs.stride_h, filter.shape[1], in.shape[1], out.shape[1]);
-  const Axis columns = axis_of(attrs, attrs.stride_w, filter.shape[2], in.shape[2], out.shape[2]);
+  const bool joins = attrs.stride_w == 1 && in.shape[2] % attrs.stride_h == 0;
+  const Axis columns =
+      axis_of(attrs, attrs.stride_w, filter.shape[2], in.shape[2], out.shape[2], joins ? attrs.stride_h : 1);
   const int32_t block = rows.stride * columns.stride;
-  if (attrs.stride_h != attrs.stride_w && !reshapes(rows, columns)) return;
-  if (filter.shape.elems() / rows.kernel / columns.kernel > kBytesMax / block / rows.taps() / columns.taps() ||
+  if (rows.stride != columns.stride && !reshapes(rows, columns)) return;
+  if (filter.shape.elems() / rows.kernel / columns.kernel >
+          kBytesMax / block / rows.taps() / columns.taps() / columns.parts ||
       std::max(rows.cut(), columns.cut()) > 4)
     return;
   std::vector<ir::Op> ops;
-  ir::TensorId image = old.inputs[2];
-  if (rows.more() + columns.more() > 0) {
-    image = rewriter.add_like(rewriter.tensor(image), "/longer",
-                              {in.shape[0], in.shape[1] + rows.more(), in.shape[2] + columns.more(), in.shape[3]});
-    const std::vector<int32_t> amounts = {0, 0, 0, rows.more(), 0, columns.more(), 0, 0};
-    Bytes bytes(amounts.size() * 4);
-    for (size_t i = 0; i < amounts.size(); ++i) store_le(bytes.data() + 4 * i, amounts[i]);
-    const ir::TensorId margins =
-        rewriter.add_constant(in.name + "/margins", ir::DType::int32, {4, 2}, std::move(bytes));
-    ops.push_back({.kind = ir::OpKind::pad, .inputs = {old.inputs[2], margins}, .outputs = {image}});
-  }
+  const ir::TensorId image = input_of(rewriter, old.inputs[2], rows, columns, ops);
   const ir::Shape from = rewriter.tensor(image).shape;
   ops.push_back(convolution(rewriter, old, image, rows, columns));
   ir::TensorId result = ops.back().outputs.emplace_back(old.outputs[0]);

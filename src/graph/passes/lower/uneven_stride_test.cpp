@@ -1,4 +1,5 @@
-// Convolutions of stride 2x1 as ones of 2x2: the same bits; no rewrite if the chip supports them or columns are odd.
+// Convolutions of stride 2x1 as ones of 2x2, also transposed ones: the same bits; no rewrite if the chip supports them
+// or columns are odd.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -50,14 +51,17 @@ ir::Graph convolution(const Shape& s, const char* strides, bool is_uint8, bool p
   return graph.ok() ? std::move(*graph) : ir::Graph{};
 }
 
-std::vector<Rewrite> run(ir::Graph& graph, const npu::Driver& chip) {
+std::vector<Rewrite> run(ir::Graph& graph, const npu::Driver& chip, const Pass& pass) {
   std::vector<Rewrite> rewrites;
   Target target{.driver = &chip, .chip = {}, .per_channel = npu::PerChannel::strict};
   target.rewrites = &rewrites;
-  EXPECT_TRUE((Pass{.name = "alone", .match = lower_uneven_stride}.run(graph, target).ok()));
+  EXPECT_TRUE(pass.run(graph, target).ok());
   EXPECT_TRUE(ir::verify(graph).ok()) << ir::print(graph);
   return rewrites;
 }
+
+constexpr Pass kConvolutions{.name = "alone", .match = lower_uneven_stride};
+constexpr Pass kTransposed{.name = "alone", .match = lower_transpose_conv};
 
 constexpr Shape kShapes[] = {
     {"3x3", 9, 8, 3, 3, false, true, true, true},
@@ -77,7 +81,7 @@ TEST(UnevenStride, GivesTheSameBits) {
         SCOPED_TRACE(fmt::format("{} {} {}", shape.name, is_uint8, per_channel));
         const ir::Graph graph = convolution(shape, "stride_h=2", is_uint8, per_channel);
         ir::Graph after = graph;
-        EXPECT_EQ(!run(after, kEven).empty(), shape.is_taken);
+        EXPECT_EQ(!run(after, kEven, kConvolutions).empty(), shape.is_taken);
         for (const ir::Op& op : after.ops) {
           const auto* const conv = std::get_if<ir::ConvAttrs>(&op.attrs);
           EXPECT_TRUE(conv == nullptr || !shape.is_taken || conv->stride_h == conv->stride_w);
@@ -91,10 +95,39 @@ TEST(UnevenStride, GivesTheSameBits) {
 
 TEST(UnevenStride, LeavesOthersAlone) {
   ir::Graph taken = convolution(kShapes[0], "stride_h=2", true, false);
-  EXPECT_TRUE(run(taken, kPlain).empty()) << "the chip has such strides";
+  EXPECT_TRUE(run(taken, kPlain, kConvolutions).empty()) << "the chip has such strides";
   ir::Graph two = convolution(kShapes[0], "stride_h=2", true, false);
   std::get<ir::ConvAttrs>(two.ops[0].attrs).dilation_w = 2;
-  EXPECT_TRUE(run(two, kEven).empty());
+  EXPECT_TRUE(run(two, kEven, kConvolutions).empty());
+}
+
+struct Transposed {
+  int columns, height, width, stride;
+  bool same, is_taken;
+};
+
+// Rows alone have phases: adjacent columns become channels.
+TEST(UnevenStride, OfTransposedConvolutionsGivesTheSameBits) {
+  for (const Transposed& s :
+       {Transposed{8, 3, 4, 2, true, true}, Transposed{6, 2, 1, 2, true, true}, Transposed{4, 5, 3, 2, false, true},
+        Transposed{6, 4, 5, 3, true, true}, Transposed{6, 3, 2, 3, false, true}, Transposed{7, 3, 3, 2, true, false}}) {
+    std::mt19937 random(3);
+    const int rows = s.same ? 5 * s.stride : 4 * s.stride + s.height;
+    const int columns = s.same ? s.columns : s.columns + s.width - 1;
+    const auto graph = ir::parse(fmt::format(
+        "graph \"g\"\ntensor 0 \"size\" int32 4 const=[1 {0} {1} 2]\n"
+        "tensor 1 \"w\" int8 2x{2}x{3}x3 scale=[0.01 0.02] zero=0 const=[{4}]\n"
+        "tensor 2 \"in\" int8 1x5x{5}x3 scale=0.02 zero=5\ntensor 3 \"b\" int32 2 scale=0.0002 zero=0 const=[700 -90]\n"
+        "tensor 4 \"out\" int8 1x{0}x{1}x2 scale=0.05 zero=3\ninputs 2\noutputs 4\n"
+        "op 0 TRANSPOSE_CONV in=[0 1 2 3] out=[4] padding={6} stride_h={7} stride_w=1 activation=relu\n",
+        rows, columns, s.height, s.width, numbers(random, 6 * s.height * s.width, -127, 127), s.columns,
+        s.same ? "same" : "valid", s.stride));
+    ASSERT_TRUE(graph.ok()) << graph.error().message;
+    ir::Graph after = *graph;
+    EXPECT_EQ(!run(after, driver_for({.name = "lower_transpose_conv"}), kTransposed).empty(), s.is_taken);
+    const auto wanted = results(*graph, 5), got = results(after, 5);
+    EXPECT_TRUE(wanted && wanted == got) << ir::print(*graph) << ir::print(after);
+  }
 }
 
 }  // namespace

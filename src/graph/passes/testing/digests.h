@@ -45,7 +45,7 @@ inline const Digest kDigests[] = {
     {"lower_concat_axis", 186, 0x5efc0dd26d194bfb},
     {"lower_slice_as_box", 46, 0x0d44eeb2b6df8faa},
     {"split_pad", 333, 0x9c7347b0a4eac93c},
-    {"lower_transpose_conv", 148, 0x48ee49db46ec699c},
+    {"lower_transpose_conv", 153, 0xd5fcf473cd128462},
     {"lower_leaky_relu_as_sum", 126, 0xb213184599e84906},
     {"lower_max_pool_as_sums", 131, 0xf433d32ce21a35f4},
     {"lower_sub_as_sum", 193, 0x20c32ea82fa1b43f},
