@@ -192,7 +192,7 @@ TIMES = [
 def file_lines(folder):
     """Yields a line for each file whose contents depend on the command alone."""
     for path in sorted(folder.rglob("*")):
-        if path.is_file() and path.suffix not in (".tar", ".capture", ""):
+        if path.is_file() and path.suffix not in (".tar", ".capture", ".program", ""):  # a program names the build
             yield f"{path.relative_to(folder)} {path.stat().st_size} {hashlib.sha256(path.read_bytes()).hexdigest()[:12]}"
 
 
