@@ -1,6 +1,7 @@
 // Both halves of the plug-in with the tables of a fake host: claimed operations, bytes of a part, and results.
 #include <gtest/gtest.h>
 
+#include <climits>
 #include <cstdlib>
 #include <map>
 #include <utility>
@@ -284,7 +285,14 @@ TEST_F(Plugin, ComputesWhatASessionDoes) {
     EXPECT_NE(dispatch->attach_input(one, 0, handle), kOk);
     EXPECT_EQ(dispatch->register_buffer(device, &in, &handle), kOk);
     EXPECT_EQ(dispatch->attach_input(one, 0, handle), kOk);
-    EXPECT_EQ(dispatch->attach_input(one, 1, handle), kInvalid);
+    for (const int index : {-1, 1, 2, INT_MAX}) {  // the network has one input and one output
+      EXPECT_EQ(dispatch->input_requirements(one, index, nullptr, &at), kInvalid) << index;
+      EXPECT_EQ(dispatch->output_requirements(one, index, nullptr, &at), kInvalid) << index;
+      EXPECT_EQ(dispatch->attach_input(one, index, handle), kInvalid) << index;
+      EXPECT_EQ(dispatch->attach_output(one, index, handle), kInvalid) << index;
+      EXPECT_EQ(dispatch->detach_input(one, index, handle), kInvalid) << index;
+      EXPECT_EQ(dispatch->detach_output(one, index, handle), kInvalid) << index;
+    }
     EXPECT_EQ(dispatch->invoke(one), kFailed) << "no output is attached";
     EXPECT_EQ(dispatch->register_buffer(device, &out, &handle), kOk);
     EXPECT_EQ(dispatch->attach_output(one, 0, handle), kOk);
