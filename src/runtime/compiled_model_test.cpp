@@ -226,5 +226,21 @@ TEST(CompiledModel, OddContentsAreRefused) {
   EXPECT_TRUE(read_compiled(save_compiled(odd).value()).ok());
 }
 
+// A key has 32 bytes, and the name of a chip at most so many.
+TEST(CompiledModel, SavesKeysAndNamesThatFit) {
+  const Saved saved;
+  for (const size_t bytes : {0, 1, 31, 32, 33, 255, 256}) {
+    CompiledModel one = saved.model;
+    one.programs[0].key = std::string(bytes, 'k');
+    EXPECT_EQ(save_compiled(one).ok(), bytes == 32) << bytes;
+    one = saved.model;
+    one.programs[0].chip = std::string(bytes, 'c');
+    const auto written = save_compiled(one);
+    ASSERT_EQ(written.ok(), bytes <= 32) << bytes;
+    if (written.ok())
+      EXPECT_EQ(read_compiled(*written).ok() ? read_compiled(*written)->programs[0].chip : "", one.programs[0].chip);
+  }
+}
+
 }  // namespace
 }  // namespace skillet::runtime
