@@ -7,6 +7,7 @@
 #include "answers/draws.h"
 #include "answers/known_graphs.h"
 #include "answers/lines.h"
+#include "answers/many_sizes.h"
 #include "base/log.h"
 #include "compile/compile.h"
 #include "compile/report.h"
@@ -155,6 +156,32 @@ void rewrite_draws(const std::string& own, uint64_t seed, size_t count) {
   for (const auto& [name, hash] : hashes) now[own + name] = fmt::format("{} {}", hash.count(), hash.text());
   expect_lines(kFile, own, now);
 }
+// Each pass alone, and all of a chip, on the passes' texts in many sizes: where limits are, and what is made there.
+TEST(Answers, OfManyRewritesInManySizes) {
+  const log::ScopedLevel quiet(log::Level::error);
+  const std::vector<int64_t> sizes = many_sizes(1 << 12);
+  std::map<std::string, Hash> alone, for_chips;
+  const auto ask_all = [&](const std::string& name, const std::string& text) {
+    const auto pass = std::ranges::find(passes::exact_passes(), name, &passes::Pass::name);
+    TextChanges(text, kWords).each_value(sizes, [&](const std::string& one) {
+      if (elems_of(one) > kElemsOfSizes) return;
+      auto graph = ir::parse(one);
+      if (!graph.ok() || !ir::infer_shapes(*graph).ok() || !ir::verify(*graph).ok()) return;
+      for (const char* chip : {"a311d", "rk3588", "imx93"})
+        rewrite(*graph, npu::find_chip(chip).value(), for_chips[name]);
+      const auto rewrites = passes::rewrite(*graph, *pass);
+      alone[name].add(rewrites.ok() ? ir::print(*graph) : rewrites.error().message);
+    });
+  };
+  for (const passes::Row& row : passes::kRows)
+    ask_all(std::string(row.pass), "graph \"g\"\n" + std::string(row.before));
+  for (const auto& [name, text] : kMoreTexts) ask_all(name, fmt::format("graph \"g\"\n{}", text));
+  Lines now;
+  for (const auto& [name, hash] : alone)
+    now["rewrite_sizes " + name] = fmt::format("{} {} for chips {}", hash.count(), hash.text(), for_chips[name].text());
+  expect_lines(kFile, "rewrite_sizes ", now);
+}
+
 TEST(Answers, OfRewritesWithTwoThingsChanged) { rewrite_draws("passes2 ", 0, 20); }
 TEST(Answers, OfManyRewritesWithTwoThingsChanged) { rewrite_draws("passes2_many ", 1000, 450); }
 

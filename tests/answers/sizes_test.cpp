@@ -5,6 +5,7 @@
 #include "answers/changes.h"
 #include "answers/known_graphs.h"
 #include "answers/lines.h"
+#include "answers/many_sizes.h"
 #include "base/log.h"
 #include "graph/ref/ref.h"
 #include "npu/driver.h"
@@ -13,35 +14,9 @@ namespace skillet::answers {
 namespace {
 
 constexpr const char* kFile = "tests/expectations/answers.txt";
-constexpr int64_t kElemsOfSizes = 1 << 17;    // of a graph
 constexpr int64_t kElemsOfKernels = 1 << 18;  // of a tensor, with inferred shapes
 constexpr const char* kChips[] = {"a311d",         "imx8mp",        "rk3588",       "rk3576",
                                   "ethos-u55-128", "ethos-u65-256", "ethos-u85-256"};
-
-// Small values, and those around powers of two.
-std::vector<int64_t> values() {
-  std::vector<int64_t> out;
-  for (int64_t value = 1; value <= 18; ++value) out.push_back(value);
-  for (int64_t power = 32; power <= 65536; power *= 2)
-    for (int64_t value = power - 1; value <= power + 2; ++value) out.push_back(value);
-  return out;
-}
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-// Elements of all tensors of a graph's text, before its constants are made.
-double elems_of(std::string_view text) {
-  double all = 0;
-  for (size_t at = 0; (at = text.find("\ntensor ", at)) != std::string_view::npos; ++at) {
-    const size_t shape = text.find(' ', text.find("\" ", at) + 2) + 1;
-    double elems = 1, dim = 0;
-    for (size_t i = shape; i < text.size() && (text[i] == 'x' || is_digit(text[i])); ++i) {
-      dim = is_digit(text[i]) ? dim * 10 + (text[i] - '0') : 0;
-      if (i + 1 == text.size() || !is_digit(text[i + 1])) elems *= is_digit(text[i]) ? dim : 1;
-    }
-    all += elems;
-  }
-  return all;
-}
 
 class Line {
  public:
@@ -78,7 +53,7 @@ class Line {
 
 TEST(Answers, OfManySizes) {
   const log::ScopedLevel quiet(log::Level::error);
-  const std::vector<int64_t> all = values();
+  const std::vector<int64_t> all = many_sizes(1 << 16);
   Lines now;
   for (const auto& [name, texts] : known_graphs()) {
     Line line;
