@@ -12,6 +12,7 @@
 #include "tools/show/text_table.h"
 #include "tools/tensors/exif.h"
 #include "tools/tensors/picture.h"
+#include "tools/tensors/run_inputs.h"
 #include "tools/tensors/tensor_file.h"
 
 namespace skillet::tools {
@@ -74,6 +75,20 @@ TEST(Picture, FitsBetweenTwoSizes) {
   EXPECT_EQ(fitted(21, 5), std::pair(21, 5));
   EXPECT_EQ(fitted(20, 5), std::pair(40, 10));
   EXPECT_EQ(fitted(3, 13), std::pair(9, 39));
+}
+
+// For display, frames too.
+TEST(Picture, IsShownWithAtMostSoManyPixels) {
+  for (const auto& [width, shown] :
+       {std::pair(5, 40), {39, 39}, {1279, 1279}, {1280, 1280}, {1281, 1280}, {2000, 1280}}) {
+    InputSet set;
+    set.frame =
+        Picture{.width_px = width, .height_px = 2, .channels = 1, .pixels = Bytes(static_cast<size_t>(width) * 2)};
+    const auto picture = picture_of(set, 40);
+    ASSERT_TRUE(picture.ok());
+    EXPECT_EQ(picture->width_px, shown);
+    EXPECT_EQ(picture->channels, 3);
+  }
 }
 
 TEST(Picture, KeepsChannelsApart) {
