@@ -214,6 +214,20 @@ TEST(CompileCache, ForgedBytesAreRefusedOrSound) {
   EXPECT_LT(refused, kRounds) << "names may be anything";
 }
 
+TEST(CompileCache, EachOperationIsInOnePart) {
+  Cached cached;
+  const compile::Target target{.driver = &cached.toy, .chip = cached.target.chip};
+  const compile::Compiled good = cached.compile(chain());
+  ASSERT_EQ(good.parts.size(), 3u);
+  const std::vector<ir::OpId> lists[] = {{2}, {3}, {0}, {-1}, {4}, {}, {2, 2}, {2, 3}};  // of the part on the CPU
+  for (const std::vector<ir::OpId>& ops : lists) {
+    compile::Compiled forged = good;
+    forged.parts[1].partition.op_map = ops;
+    const auto stored = compile::store(forged, chain(), target);  // which restores it, too
+    EXPECT_EQ(stored.ok(), ops == lists[0]) << ops.size() << " operations";
+  }
+}
+
 // Answers nothing that a hit might ask.
 class Silent : public npu::ForwardingDriver {
  public:
