@@ -78,6 +78,8 @@ TEST(CApi, EdgesAreErrorsWithTheirReason) {
       {[&] { return skillet_get_output(model, 0, nullptr, 0); }, "output 0 has "},
       {[&] { return skillet_get_output(model, 0, nullptr, 1); }, "data is null"},
       {[&] { return skillet_get_output(nullptr, 0, &byte, 1); }, "model is null"},
+      {[&] { return skillet_set_input(model, 0, nullptr, 1); }, "data is null"},
+      {[&] { return skillet_set_input(nullptr, 0, &byte, 1); }, "model is null"},
   };
   for (const auto& row : rows) {
     EXPECT_EQ(row.call(), SKILLET_INVALID_ARGUMENT) << row.said;
