@@ -237,8 +237,10 @@ TEST(CompiledModel, SavesKeysAndNamesThatFit) {
     one.programs[0].chip = std::string(bytes, 'c');
     const auto written = save_compiled(one);
     ASSERT_EQ(written.ok(), bytes <= 32) << bytes;
-    if (written.ok())
-      EXPECT_EQ(read_compiled(*written).ok() ? read_compiled(*written)->programs[0].chip : "", one.programs[0].chip);
+    if (!written.ok()) continue;
+    const auto read = read_compiled(*written);
+    ASSERT_TRUE(read.ok()) << read.error().message;
+    EXPECT_EQ(read->programs[0].chip, one.programs[0].chip);
   }
 }
 
