@@ -91,8 +91,10 @@ def of_name(path):
 
 
 def networks():
-    models = sorted(str(path) for path in Path("tests/models").rglob("*.tflite") if not {"float", "refused"} & set(path.parts))
-    kernels = sorted(str(path) for path in Path("tests/conformance/models/kernels").glob("*.tflite") if of_name(path) % 4 == 0)
+    every = sorted(Path("tests/models").rglob("*.tflite"))
+    models = [str(path) for path in every if not {"float", "refused"} & set(path.parts)]
+    kernels = sorted(str(path) for path in Path("tests/conformance/models/kernels").glob("*.tflite")
+                     if of_name(path) % 4 == 0)
     onnx = sorted(str(path) for path in Path("tests/models/onnx").glob("*.onnx"))
     return ["models/digits.tflite", *models, *kernels], onnx
 
@@ -105,7 +107,8 @@ MACHINE = {
     "proc/1/environ": "HOME=/\0container=podman\0X=\0",
     "proc/71/comm": "camera\n",
     "proc/71/fd/4": "/dev/accel/accel0",
-    "proc/71/fdinfo/4": "drm-driver:\trocket\ndrm-client-id:\t7\ndrm-engine-npu:\t5000000 ns\ndrm-engine-capacity-npu:\t3\ndrm-total-memory:\t12 KiB\n",
+    "proc/71/fdinfo/4": "drm-driver:\trocket\ndrm-client-id:\t7\n"
+                        "drm-engine-npu:\t5000000 ns\ndrm-engine-capacity-npu:\t3\ndrm-total-memory:\t12 KiB\n",
     "proc/71/fd/5": "/dev/accel/accel0",
     "proc/71/fdinfo/5": "drm-driver:\trocket\ndrm-client-id:\t8\ndrm-cycles-a:\t9000\ndrm-maxfreq-a:\t3 MHz\ndrm-memory-x:\t2 MiB\n",
     "lib/modules/6.12.0/modules.dep": "k/etnaviv.ko.xz:\n",

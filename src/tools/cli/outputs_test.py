@@ -210,7 +210,8 @@ def run(line, folder):
     is_timed = line.endswith(" ~")
     args = re.sub(r"\bSKILLET\b", SKILLET, line.removesuffix(" ~").replace("TMP", str(folder))).split()
     variables = [args.pop(0).split("=", 1) for _ in itertools.takewhile(lambda word: word.startswith("SKILLET_"), args.copy())]
-    env = {k: v for k, v in os.environ.items() if not k.startswith("SKILLET_")} | {"XDG_CACHE_HOME": str(folder / "cache"), "COLUMNS": "100"} | dict(variables)
+    env = {k: v for k, v in os.environ.items() if not k.startswith("SKILLET_")} | dict(variables)
+    env |= {"XDG_CACHE_HOME": str(folder / "cache"), "COLUMNS": "100"}
     done = subprocess.run([SKILLET, *args], capture_output=True, text=True, timeout=120, env=env, stdin=subprocess.DEVNULL)
     return [f"$ {line}", *shown(done.stdout, folder, is_timed), *(f"! {one}" for one in shown(done.stderr, folder, is_timed)), f"= {done.returncode}", ""]
 
