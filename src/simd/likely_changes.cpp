@@ -81,7 +81,7 @@ void Weigh(const Channels& c, Work& work, PerChannel& total) {
   }
 }
 
-void Judge(const Channels& c, const Steps& steps, const PerChannel& factors, Work& work, Judged& out) {
+void Compare(const Channels& c, const Steps& steps, const PerChannel& factors, Work& work, Compared& out) {
   for (size_t channel = 0; channel < kChannels; channel += hn::Lanes(kTag)) {
     const First way(c, channel);
     const Second other(c, steps, factors, channel);
@@ -129,7 +129,7 @@ HWY_AFTER_NAMESPACE();
 namespace skillet::likely_changes {
 
 HWY_EXPORT(Weigh);
-HWY_EXPORT(Judge);
+HWY_EXPORT(Compare);
 HWY_EXPORT(DistanceWith);
 
 PerChannel weigh(const Channels& channels, Work& work) {
@@ -139,9 +139,9 @@ PerChannel weigh(const Channels& channels, Work& work) {
   return total;
 }
 
-void judge(const Channels& channels, const Steps& steps, const PerChannel& factors, Work& work, Judged& out) {
+void compare(const Channels& channels, const Steps& steps, const PerChannel& factors, Work& work, Compared& out) {
   out = {};
-  HWY_DYNAMIC_DISPATCH(Judge)(channels, steps, factors, work, out);
+  HWY_DYNAMIC_DISPATCH(Compare)(channels, steps, factors, work, out);
 }
 
 PerChannel distance_with(const PerChannel& added, const Work& work) {

@@ -33,14 +33,14 @@ struct Work {
 // Fills weights and sums; the sum of each channel's weights.
 PerChannel weigh(const Channels& channels, Work& work);
 
-struct Judged {
+struct Compared {
   PerChannel distance{};  // the sum of weight * |second sum - first sum|
   PerChannel lowest{};    // kDifferences / 2 below this difference of the middle output
   // Weights by the difference above the lowest one, larger and smaller ones clamped: of even outputs, and of odd ones.
   std::array<std::array<std::array<double, kDifferences>, kChannels>, 2> weights{};
 };
-void judge(const Channels& channels, const Steps& steps, const PerChannel& factors, Work& work, Judged& out);
-// After judge(): its distance with `added` subtracted from the second sums.
+void compare(const Channels& channels, const Steps& steps, const PerChannel& factors, Work& work, Compared& out);
+// After compare(): its distance with `added` subtracted from the second sums.
 PerChannel distance_with(const PerChannel& added, const Work& work);
 
 }  // namespace skillet::likely_changes

@@ -87,7 +87,7 @@ Channels channels_of(std::span<const One> ones) {
   return out;
 }
 
-void compare(const One& one, size_t i, const Steps& by, const Judged& judged, double total) {
+void compare(const One& one, size_t i, const Steps& by, const Compared& judged, double total) {
   double all = 0;
   std::array<std::array<double, kDifferences>, 2> weights{};
   const int64_t lowest = one.apart(one.count / 2, by) - static_cast<int64_t>(kDifferences / 2);
@@ -106,7 +106,7 @@ void compare(const One& one, size_t i, const Steps& by, const Judged& judged, do
 TEST_P(LikelyChanges, EqualPlainLoops) {
   std::mt19937 random(1);
   const auto work = std::make_unique<Work>();
-  const auto judged = std::make_unique<Judged>();
+  const auto judged = std::make_unique<Compared>();
   for (const Steps by : {Steps{0, 0}, Steps{0, 9}, Steps{1, 0}, Steps{1, 12}, Steps{7, 14}, Steps{20, 5}}) {
     for (const size_t count : {size_t{1}, size_t{5}, kChannels}) {
       std::vector<One> ones;
@@ -119,7 +119,7 @@ TEST_P(LikelyChanges, EqualPlainLoops) {
       }
       const Channels channels = channels_of(ones);
       const PerChannel total = weigh(channels, *work);
-      judge(channels, by, factors, *work, *judged);
+      compare(channels, by, factors, *work, *judged);
       const PerChannel with = distance_with(added, *work);
       for (size_t i = 0; i < count; ++i) {
         SCOPED_TRACE(testing::Message() << by.steps << " steps, shift " << by.shift << ", channel " << i);

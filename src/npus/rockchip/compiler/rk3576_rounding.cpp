@@ -117,7 +117,7 @@ class Changes {
   }
 
   // The factor with nothing added, or with the median of the differences if that is better.
-  Factor judge(int16_t factor, int32_t steps, int32_t shift) const {
+  Factor compare(int16_t factor, int32_t steps, int32_t shift) const {
     std::array<int64_t, kMost> at{};
     for (size_t i = 0; i < count_; ++i) at[i] = first_sum(first_ + static_cast<int64_t>(i), factor, steps, shift);
     const auto [from, weights] = differences(at);
@@ -194,8 +194,8 @@ Factor factor_for(const Channel& c, Range range, int32_t steps, int32_t shift) {
   const Candidates candidates(exact);
   if (candidates.nearest < kFine) return coarse_factor(c, range, exact);
   const Changes changes(c, range);
-  const Factor one = changes.judge(candidates.nearest, steps, shift);
-  return candidates.second == 0 ? one : better_of(one, changes.judge(candidates.second, steps, shift));
+  const Factor one = changes.compare(candidates.nearest, steps, shift);
+  return candidates.second == 0 ? one : better_of(one, changes.compare(candidates.second, steps, shift));
 }
 
 // factor_for() of several channels at once.
@@ -216,9 +216,9 @@ class Several {
     channels_.spread.fill(1), channels_.divisor.fill(1);
     for (size_t i = 0; i < channels.size(); ++i) take(i, *channels[i]);
     weights_ = likely_changes::weigh(channels_, *work_);
-    judge(channels, &Candidates::nearest, out);
+    compare(channels, &Candidates::nearest, out);
     std::array<Factor, likely_changes::kChannels> others;
-    judge(channels, &Candidates::second, others);
+    compare(channels, &Candidates::second, others);
     for (size_t i = 0; i < channels.size(); ++i)
       if (others[i].value != 0) out[i] = better_of(out[i], others[i]);
   }
@@ -237,21 +237,21 @@ class Several {
     channels_.divisor[i] = std::ldexp(by.multiplier, std::max(by.shift, 0));
   }
 
-  // Changes::judge().
-  void judge(std::span<const Channel* const> channels, int16_t Candidates::*which, std::span<Factor> out) {
+  // Changes::compare().
+  void compare(std::span<const Channel* const> channels, int16_t Candidates::*which, std::span<Factor> out) {
     likely_changes::PerChannel factors, wanted{};
     factors.fill(1);
     for (size_t i = 0; i < channels.size(); ++i) {
       out[i] = {Candidates(exact(*channels[i])).*which, 0, 0};
       if (out[i].value != 0) factors[i] = out[i].value;
     }
-    likely_changes::judge(channels_, by_, factors, *work_, *judged_);
+    likely_changes::compare(channels_, by_, factors, *work_, *compared_);
     for (size_t i = 0; i < channels.size(); ++i) wanted[i] = median(i);
     const likely_changes::PerChannel some = likely_changes::distance_with(wanted, *work_);
     for (size_t i = 0; i < channels.size(); ++i) {
       if (out[i].value == 0) continue;
       const auto part = [&](double distance) { return distance / weights_[i] * channels[i]->gain * channels[i]->unit; };
-      out[i].otherwise = part(judged_->distance[i]);
+      out[i].otherwise = part(compared_->distance[i]);
       if (wanted[i] == 0 || out[i].otherwise == 0 || part(some[i]) >= out[i].otherwise) continue;
       out[i].added = static_cast<int32_t>(wanted[i]);
       out[i].otherwise = part(some[i]);
@@ -259,11 +259,11 @@ class Several {
   }
 
   double median(size_t i) const {
-    const auto &even = judged_->weights[0][i], &odd = judged_->weights[1][i];
+    const auto &even = compared_->weights[0][i], &odd = compared_->weights[1][i];
     double below = 0;
     size_t place = 0;
     while (place + 1 < even.size() && (below += even[place] + odd[place]) * 2 < weights_[i]) ++place;
-    return judged_->lowest[i] + static_cast<double>(place);
+    return compared_->lowest[i] + static_cast<double>(place);
   }
 
   Range range_;
@@ -271,7 +271,7 @@ class Several {
   likely_changes::Channels channels_;
   likely_changes::PerChannel weights_{};
   std::unique_ptr<likely_changes::Work> work_ = std::make_unique<likely_changes::Work>();
-  std::unique_ptr<likely_changes::Judged> judged_ = std::make_unique<likely_changes::Judged>();
+  std::unique_ptr<likely_changes::Compared> compared_ = std::make_unique<likely_changes::Compared>();
 };
 
 std::vector<Factor> factors_for(std::span<const Channel> channels, Range range, int32_t steps, int32_t shift) {
@@ -279,7 +279,7 @@ std::vector<Factor> factors_for(std::span<const Channel> channels, Range range, 
   Several several(range, steps, shift);
   std::vector<const Channel*> together;
   std::vector<size_t> places;
-  const auto judge = [&] {
+  const auto compare = [&] {
     std::array<Factor, likely_changes::kChannels> factors;
     several.factors_for(together, factors);
     for (size_t i = 0; i < places.size(); ++i) out[places[i]] = factors[i];
@@ -291,9 +291,9 @@ std::vector<Factor> factors_for(std::span<const Channel> channels, Range range, 
       continue;
     }
     together.push_back(&channels[c]), places.push_back(c);
-    if (together.size() == likely_changes::kChannels) judge();
+    if (together.size() == likely_changes::kChannels) compare();
   }
-  if (!together.empty()) judge();
+  if (!together.empty()) compare();
   return out;
 }
 
