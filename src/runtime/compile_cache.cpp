@@ -55,7 +55,7 @@ std::optional<compile::Compiled> CompileCache::load(const ir::Graph& model) cons
   if (!*file) return std::nullopt;
   auto out = read(**file, model);
   if (!out.ok()) {
-    log::warning("cache: {} is damaged ({}); compiling", path_, out.error().message);
+    log::warning("cache: {}: {}; compiling", path_, out.error().message);
     return std::nullopt;
   }
   log::debug("cache: {}", path_);
