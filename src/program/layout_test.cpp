@@ -64,7 +64,7 @@ TensorLayout random_layout(Random& random, const ImageShape& s) {
 
 TEST(Layout, ConversionsEqualThePlainLoopOverRandomLayouts) {
   Random random{std::mt19937(1)};
-  for (int i = 0; i < 1200; ++i) {
+  for (int i = 0; i < 3000; ++i) {
     const int64_t most = i % 3 == 0 ? 40 : 7;
     const ImageShape s{random.range(1, 2), random.range(1, most), random.range(1, most), random.range(1, 40),
                        i % 4 == 0 ? 2 : 1};

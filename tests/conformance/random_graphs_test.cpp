@@ -257,7 +257,7 @@ ir::Graph chain_of_windows(uint32_t seed) {
 }
 
 TEST(Stripes, AgreeWithWholeTensors) {
-  const uint32_t count = from_environment("SKILLET_STRIPES", 3), first = from_environment("SKILLET_STRIPES_FIRST", 1);
+  const uint32_t count = from_environment("SKILLET_STRIPES", 6), first = from_environment("SKILLET_STRIPES_FIRST", 1);
   size_t cut = 0;
   for (const char* chip : {"ethos-u65-256", "ethos-u65-512"}) {
     const auto target = runtime::open_target(fmt::format("sim:{}", chip));

@@ -55,8 +55,8 @@ class X(unittest.TestCase):
         copy.write_text(text)
         verbs = [name for name in re.findall(r"^cmd_(\w+)\(\)", SCRIPT, re.M) if name != "run"]  # its help is the command's own
         self.assertIn("kernel", verbs)
-        calls = [([verb, "--help"], 0, verb) for verb in verbs]
-        calls += [([verbs[0], "-h"], 0, verbs[0]), (["golden", "a311d", "--help"], 0, "golden"), (["kernel", "--chip", "imx93", "--help"], 0, "--fault"),
+        calls = [([verb, *words], 0, verb) for verb in verbs for words in (["--help"], ["-h"])]
+        calls += [(["golden", "a311d", "--help"], 0, "golden"), (["kernel", "--chip", "imx93", "--help"], 0, "--fault"),
                   (["kernel", "--cores", "0", "--", "true"], 2, "--cores"), (["kernel", "--", "true", "--help"], 9, "")]
         for words, code, said in calls:
             with self.subTest(words):
