@@ -130,8 +130,8 @@ void lower_leaky_relu_as_sum(Rewriter& rewriter, ir::OpId id) {
     return rewriter.drop();
   std::vector<ir::Op> ops = sum.take();
   const bool is_same = rewriter.same_bytes({old}, ops, from, to);
-  const auto unrounded = [&, step = steps_of(rewriter, from, old)](size_t channel, int in) {
-    return in * (in > 0 ? 1 : slopes.weights[channel] * double{slopes.scale}) * step;
+  const auto unrounded = [&, step = steps_of(rewriter, from, old)](size_t channel, int steps) {
+    return steps * (steps > 0 ? 1 : slopes.weights[channel] * double{slopes.scale}) * step;
   };
   if (!is_same && !(rewriter.may_be_off() && is_within_a_step(rewriter, old, unrounded))) return rewriter.drop();
   std::string text =
