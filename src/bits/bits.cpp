@@ -146,10 +146,16 @@ const char* EnumNames::find(uint64_t value) const {
   return nullptr;
 }
 
-const Descriptor* RegisterSet::find(uint32_t address) const {
-  const auto at = std::lower_bound(registers.begin(), registers.end(), address,
-                                   [](const Descriptor& d, uint32_t a) { return d.address < a; });
-  return at != registers.end() && at->address == address ? &*at : nullptr;
+RegisterSet::RegisterSet(std::span<const Descriptor> all) : registers(all) {
+  uint32_t bits = 1U << 31;
+  for (const Descriptor& one : registers) bits |= one.address;
+  shift_ = std::countr_zero(bits);
+  for (const Descriptor& one : registers) {
+    after_.resize((one.address >> shift_) + 1);
+    after_.back() = static_cast<uint16_t>(index(one) + 1);
+    facts_.push_back({unclaimed_bits(one, 0, UINT32_MAX),
+                      std::ranges::any_of(one.rows, [](const Row& row) { return is_address(row.kind); })});
+  }
 }
 
 Result<void> pack(const Descriptor& descriptor, std::span<const Value> values, std::span<uint32_t> words,
@@ -169,14 +175,13 @@ Result<void> pack_struct(const Descriptor& descriptor, const void* fields, std::
 }
 
 Value read_field(const Row& row, std::span<const uint32_t> words) {
-  uint64_t field = 0;
-  int shift = 0;
-  for (uint8_t p = 0; p < row.where.count; ++p) {
-    const Piece piece = row.where.pieces[p];
+  const auto bits_of = [&](Piece piece) -> uint64_t {
     const uint32_t word = piece.word < words.size() ? words[piece.word] : 0;
-    field |= static_cast<uint64_t>((word & piece_mask(piece)) >> piece.lsb) << shift;
-    shift += piece.width;
-  }
+    return (word & piece_mask(piece)) >> piece.lsb;
+  };
+  uint64_t field = bits_of(row.where.pieces[0]);
+  for (int p = 1, shift = row.where.pieces[0].width; p < row.where.count; shift += row.where.pieces[p++].width)
+    field |= bits_of(row.where.pieces[p]) << shift;
   if (row.kind == ValueKind::signed_int) field = sign_extend(field, row.where.width());
   return {decode(row, field)};
 }

@@ -162,11 +162,31 @@ struct Descriptor {
   uint32_t address = 0;  // of a register in its set
 };
 
-struct RegisterSet {
-  std::span<const Descriptor> registers;  // ascending addresses
+// Registers of one word each, found by address without a search.
+class RegisterSet {
+ public:
+  explicit RegisterSet(std::span<const Descriptor> all);  // ascending addresses; borrowed
 
-  const Descriptor* find(uint32_t address) const;  // null: no such register
+  const Descriptor* find(uint32_t address) const {  // null: no such register
+    const size_t slot = address >> shift_;
+    const size_t next = slot < after_.size() ? after_[slot] : 0;
+    return next != 0 && registers[next - 1].address == address ? &registers[next - 1] : nullptr;
+  }
   size_t index(const Descriptor& descriptor) const { return static_cast<size_t>(&descriptor - registers.data()); }
+  // Bits that are in no row.
+  uint32_t unclaimed(const Descriptor& descriptor) const { return facts_[index(descriptor)].unclaimed; }
+  bool holds_address(const Descriptor& descriptor) const { return facts_[index(descriptor)].holds_address; }
+
+  std::span<const Descriptor> registers;
+
+ private:
+  struct Facts {
+    uint32_t unclaimed;
+    bool holds_address;
+  };
+  int shift_ = 0;                // low bits that are 0 in each address
+  std::vector<uint16_t> after_;  // by address: index + 1; 0: no register
+  std::vector<Facts> facts_;     // by index
 };
 
 // A place for an address that is not known yet: a row of one piece, raw or aligned.

@@ -5,6 +5,8 @@
 #include <bit>
 #include <vector>
 
+#include "base/leaked.h"
+
 namespace skillet::ethosu::hw {
 
 using namespace ::skillet::bits;  // NOLINT: the rows name codecs and places
@@ -37,8 +39,7 @@ constexpr uint32_t kRemoved[] = {IfmIbEnd::kAddress, ParallelMode::kAddress, Ifm
 }  // namespace
 
 const bits::RegisterSet& commands() {
-  static constexpr bits::RegisterSet kSet{kCommandTable};
-  return kSet;
+  return leaked([] { return bits::RegisterSet(kCommandTable); });
 }
 
 const bits::Descriptor* find_command(uint32_t code, Generation generation) {

@@ -93,8 +93,6 @@ class Decoder {
   }
 
  private:
-  using CommandWords = bits::Words<hw::Command>;
-
   // `name` and `value` return texts.
   template <typename Name, typename Value>
   void add(const npu::FieldFacts& facts, uint64_t raw, const Name& name, const Value& value) {
@@ -110,7 +108,7 @@ class Decoder {
     if (fields_.full()) fmt::format_to(std::back_inserter(out_.text), format, std::forward<Args>(args)...);
   }
 
-  Result<std::vector<CommandWords>> read(const capture::Commands& task) const {
+  Result<std::vector<hw::Command>> read(const capture::Commands& task) const {
     const auto place = npu::find_place(submission_, task.address);
     if (!place) return error(ErrorCode::malformed, "no buffer has the commands at address 0x{:08x}", task.address);
     if (task.size_bytes > place->room_bytes || task.size_bytes % hw::kCommandBytes != 0)
@@ -119,11 +117,14 @@ class Decoder {
     if (task.size_bytes > kMostTaskBytes)
       return error(ErrorCode::malformed, "{} bytes of commands at 0x{:08x}: a task has at most {}", task.size_bytes,
                    task.address, kMostTaskBytes);
-    std::vector<CommandWords> commands(task.size_bytes / hw::kCommandBytes);
+    std::vector<bits::Words<hw::Command>> words(task.size_bytes / hw::kCommandBytes);
     const std::span<const uint8_t> bytes(place->buffer->bytes);
-    if (place->offset < bytes.size() && !commands.empty())
-      std::memcpy(commands.data(), bytes.data() + place->offset,
+    if (place->offset < bytes.size() && !words.empty())
+      std::memcpy(words.data(), bytes.data() + place->offset,
                   std::min<uint64_t>(task.size_bytes, bytes.size() - place->offset));
+    std::vector<hw::Command> commands;
+    commands.reserve(words.size());
+    for (const auto& one : words) commands.push_back(bits::read<hw::Command>(one));
     return commands;
   }
 
@@ -139,7 +140,7 @@ class Decoder {
   }
 
   Result<void> task(const capture::Commands& task, size_t job) {
-    SK_TRY_ASSIGN(const std::vector<CommandWords> commands, read(task));
+    SK_TRY_ASSIGN(const std::vector<hw::Command> commands, read(task));
     print("{}of job {}: {} commands at 0x{:08x}\n", prefix_, job, commands.size(), task.address);
     add(
         {}, job, [] { return "job"; }, [&] { return fmt::format("{}", job); });
@@ -165,21 +166,20 @@ class Decoder {
     return {};
   }
 
-  std::string refused(std::span<const CommandWords> commands) {
+  std::string refused(std::span<const hw::Command> commands) {
     return own_ != nullptr ? own_->refused(commands, registers_, job_) : check_.task(commands, registers_);
   }
 
-  void command(const CommandWords& words) {
-    const auto fields = bits::read<hw::Command>(words);
-    switch (fields.target) {
-      case hw::Target::enable: return block_enable(fields);
+  void command(const hw::Command& one) {
+    switch (one.target) {
+      case hw::Target::enable: return block_enable(one);
       case hw::Target::none:
-      case hw::Target::barrier: return plain(fields);
+      case hw::Target::barrier: return plain(one);
       default: break;
     }
-    const bits::Descriptor* const known = registers_.set().find(fields.address);
-    if (known == nullptr) return plain(fields);
-    register_fields(*known, fields);
+    const bits::Descriptor* const known = registers_.set().find(one.address);
+    if (known == nullptr) return plain(one);
+    register_fields(*known, one);
   }
 
   static std::string target_name(hw::Target target) {
@@ -213,7 +213,8 @@ class Decoder {
     add(
         {.unknown = command.address != hw::kEnableAddress}, command.address, [] { return "enable address"; },
         [&] { return fmt::format("0x{:04x}", command.address); });
-    rows(hw::BlockEnable::descriptor(), command.value);
+    rows(hw::BlockEnable::descriptor(), bits::unclaimed_bits(hw::BlockEnable::descriptor(), 0, command.value),
+         command.value);
   }
 
   void register_fields(const bits::Descriptor& d, const hw::Command& command) {
@@ -222,16 +223,15 @@ class Decoder {
     add(
         {.unknown = bits::names_of<hw::Target>().find(block) == nullptr}, block,
         [&] { return std::string(d.name) + " target"; }, [&] { return target_name(command.target); });
-    rows(d, command.value);
+    const uint32_t unknown = registers_.set().unclaimed(d) & command.value;
+    if (!fields_.full() && unknown == 0 && !registers_.set().holds_address(d))
+      out_.values.push_back(command.value);  // all of them at once
+    else
+      rows(d, unknown, command.value);
   }
 
-  void rows(const bits::Descriptor& d, uint32_t word) {
-    const uint32_t unknown = bits::unclaimed_bits(d, 0, word);
-    const auto is_address = [](const bits::Row& row) { return bits::is_address(row.kind); };
-    if (!fields_.full() && unknown == 0 && std::ranges::none_of(d.rows, is_address)) {
-      out_.values.push_back(word);  // all of them at once
-      return;
-    }
+  // `unknown`: the bits of `word` that are in no row.
+  void rows(const bits::Descriptor& d, uint32_t unknown, uint32_t word) {
     print("  {} <- 0x{:08x}\n", d.name, word);
     for (const bits::Row& row : d.rows) {
       const bits::Value value = bits::read_field(row, {&word, 1});

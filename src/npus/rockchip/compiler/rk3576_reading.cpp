@@ -134,13 +134,12 @@ const bits::Descriptor* known_register(uint32_t address) {
   return set->find(address);
 }
 
-std::string difference(std::span<const TaskRegisters::CommandWords> commands, const TaskRegisters& t,
-                       const ReadConv& read) {
+std::string difference(std::span<const hw::Command> commands, const TaskRegisters& t, const ReadConv& read) {
   const auto again = written_again(t, read);
   if (!again.ok()) return again.error().message;
   const size_t count = again->bytes.size() / hw::kCommandBytes;
   for (size_t i = 0; i < std::min(count, commands.size()); ++i) {
-    const auto is = bits::read<hw::Command>(commands[i]);
+    const hw::Command& is = commands[i];
     const std::array words{load_le<uint32_t>(&again->bytes[i * 8]), load_le<uint32_t>(&again->bytes[i * 8 + 4])};
     const auto would_be = bits::read<hw::Command>(words);
     const bits::Descriptor* const known = known_register(is.address);
@@ -181,7 +180,7 @@ std::string overlap(const TaskRegisters& t, const ReadConv& read) {
                        [&](int64_t surface) { return out + surface * read.g.out_surface * kAtom; });
 }
 
-std::string refused(std::span<const TaskRegisters::CommandWords> commands, const TaskRegisters& t, JobState& job) {
+std::string refused(std::span<const hw::Command> commands, const TaskRegisters& t, JobState& job) {
   if (!t.enable().cna && !t.enable().ppu && !t.enable().dpu) return "the task starts no block";
   const ReadConv read = t.enable().cna ? read_conv(t) : ReadConv{};
   if (std::string why = t.enable().cna ? too_large(read) : ""; !why.empty()) return why;

@@ -227,7 +227,7 @@ std::string TaskCheck::overlap(const TaskRegisters& r) const {
 }
 
 std::string TaskCheck::command(const hw::Command& one) {
-  const bits::Descriptor* const known = hw::find_register(one.address);
+  const bits::Descriptor* const known = hw::registers().find(one.address);
   const uint32_t block = one.address / hw::kBlockBytes;
   const auto target = static_cast<uint32_t>(one.target);
   const uint32_t own = block == 0 ? 0x0101 : (uint32_t{0x0100} << block) | 1;
@@ -245,12 +245,11 @@ std::string TaskCheck::command(const hw::Command& one) {
   return "";
 }
 
-std::string TaskCheck::task(std::span<const TaskRegisters::CommandWords> commands, const TaskRegisters& r) {
+std::string TaskCheck::task(std::span<const hw::Command> commands, const TaskRegisters& r) {
   writes_entries_ = false;
   uint32_t started = 0;
   bool after_barrier = false;
-  for (const auto& words : commands) {
-    const auto one = bits::read<hw::Command>(words);
+  for (const hw::Command& one : commands) {
     if (one.target == hw::Target::none && one.address == 0 && one.value == 0) continue;
     if (started != 0) return "a command after the one that starts blocks";
     const bool is_barrier = one.target == hw::Target::barrier && one.address == 0 && one.value == 0;

@@ -20,7 +20,7 @@ class TaskCheck {
   // State that tasks leave to later tasks ends with the job.
   void start_job() { before_ = {}, table_entries_ = 0; }
   // Checks the next task of the job. Returns the first refusal: register, field, value, reason; empty if there is none.
-  std::string task(std::span<const TaskRegisters::CommandWords> commands, const TaskRegisters& registers);
+  std::string task(std::span<const hw::Command> commands, const TaskRegisters& registers);
   // Reach of the address in a register that the task uses; none: not known.
   std::optional<npu::Reach> reach(uint32_t address, const TaskRegisters& registers) const;
 

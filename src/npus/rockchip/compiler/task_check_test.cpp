@@ -15,7 +15,7 @@ class Task {
     command.address = T::kAddress;
     command.value = bits::pack(value).value()[0];
     command.target = static_cast<hw::Target>((uint32_t{0x0100} << (T::kAddress / hw::kBlockBytes)) | 1);
-    commands_.push_back(bits::pack(command).value());
+    commands_.push_back(command);
     return *this;
   }
   uint64_t after(uint32_t address) const {
@@ -25,14 +25,14 @@ class Task {
     last.target = hw::Target::enable;
     last.address = hw::kEnableAddress;
     last.value = enable_;
-    all.push_back(bits::pack(last).value());
+    all.push_back(last);
     registers.read(all);
     return TaskCheck(*hw::find_chip("rk3588")).reach(address, registers).value_or(npu::Reach{}).after;
   }
 
  private:
   const uint32_t enable_;
-  std::vector<TaskRegisters::CommandWords> commands_;
+  std::vector<hw::Command> commands_;
 };
 constexpr uint32_t kConvolution = 0x1D;
 

@@ -23,7 +23,7 @@ struct TaskReading {
   bool (*uses)(uint32_t address, const TaskRegisters&);
   uint32_t (*weight_bytes)(const TaskRegisters&);
   // The first refusal; empty if there is none.
-  std::string (*refused)(std::span<const TaskRegisters::CommandWords>, const TaskRegisters&, JobState&);
+  std::string (*refused)(std::span<const ::skillet::rockchip::hw::Command>, const TaskRegisters&, JobState&);
   // Reach of an address that is used; none: not known.
   std::optional<npu::Reach> (*reach)(uint32_t address, const TaskRegisters&);
   std::string (*name)(const TaskRegisters&);

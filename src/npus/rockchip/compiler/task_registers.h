@@ -12,17 +12,14 @@ namespace skillet::npus::rockchip {
 
 class TaskRegisters {
  public:
-  using CommandWords = bits::Words<::skillet::rockchip::hw::Command>;
-
   explicit TaskRegisters(const bits::RegisterSet& set = ::skillet::rockchip::hw::registers())
       : set_(&set), cells_(set.registers.size()) {}
   // Reads up to the command that starts blocks. A register that is not written counts as 0.
-  void read(std::span<const CommandWords> commands) {
+  void read(std::span<const ::skillet::rockchip::hw::Command> commands) {
     namespace hw = ::skillet::rockchip::hw;
     std::ranges::fill(cells_, Cell{});
     enable_ = {};
-    for (const CommandWords& words : commands) {
-      const auto command = bits::read<hw::Command>(words);
+    for (const hw::Command& command : commands) {
       if (command.target == hw::Target::enable) {
         enable_ = bits::read<hw::BlockEnable>({&command.value, 1});
         return;

@@ -49,17 +49,7 @@ constexpr std::array kChips = {
 }  // namespace
 
 const bits::RegisterSet& registers() {
-  static constexpr bits::RegisterSet kSet{kRegisterTable};
-  return kSet;
-}
-
-const bits::Descriptor* find_register(uint32_t address) {
-  const auto& kByWord = leaked([] {
-    std::vector<const bits::Descriptor*> all(registers().registers.back().address / 4 + 1);
-    for (const bits::Descriptor& one : registers().registers) all[one.address / 4] = &one;
-    return all;
-  });
-  return address % 4 == 0 && address / 4 < kByWord.size() ? kByWord[address / 4] : nullptr;
+  return leaked([] { return bits::RegisterSet(kRegisterTable); });
 }
 
 namespace {
@@ -80,7 +70,7 @@ const bits::RegisterSet& registers_3576() {
     std::ranges::sort(all, {}, &bits::Descriptor::address);
     return all;
   });
-  return leaked([&] { return bits::RegisterSet{kSet}; });
+  return leaked([&] { return bits::RegisterSet(kSet); });
 }
 
 }  // namespace

@@ -47,8 +47,6 @@ constexpr uint32_t kTaskCon = 0x7001;         // written by the kernel to start 
 constexpr uint32_t kInterruptsOfDpu = 0x300;  // the only completion bits that the mainline kernel reads
 
 const bits::RegisterSet& registers();
-// The same as registers().find(), for code that looks up many registers.
-const bits::Descriptor* find_register(uint32_t address);
 
 enum ChipFlag : uint32_t {
   kRegisters3588 = 1,      // registers() is its register layout

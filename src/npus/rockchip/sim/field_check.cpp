@@ -39,15 +39,12 @@ constexpr std::array kLimits = {
 #undef ONLY
 };
 
-// The checked parts of a register: fields with a limit or with named values, and the bits that no field has.
+// Checked fields of a register: those with a limit or with named values.
 struct FieldToCheck {
   const bits::Row* row;
   const Limit* limit;  // null: none
 };
-struct RegisterToCheck {
-  std::vector<FieldToCheck> fields;
-  uint32_t unclaimed = 0;
-};
+using RegisterToCheck = std::vector<FieldToCheck>;
 
 // Rows of limits.def and ignored.def refer to the first register set.
 bool is_first_set(const bits::Descriptor& descriptor) {
@@ -56,7 +53,7 @@ bool is_first_set(const bits::Descriptor& descriptor) {
 }
 
 RegisterToCheck to_check(const bits::Descriptor& descriptor) {
-  RegisterToCheck out{.unclaimed = bits::unclaimed_bits(descriptor, 0, UINT32_MAX)};
+  RegisterToCheck out;
   for (const bits::Row& row : descriptor.rows) {
     const bool listed = is_first_set(descriptor);
     if (listed && is_ignored(descriptor, row)) continue;
@@ -64,8 +61,7 @@ RegisterToCheck to_check(const bits::Descriptor& descriptor) {
     const auto* const limit = std::find_if(kLimits.data(), kLimits.data() + kLimits.size(),
                                            [&](const Limit& entry) { return entry.field == key; });
     const bool has_limit = listed && limit != kLimits.data() + kLimits.size();
-    if (has_limit || row.kind == bits::ValueKind::enumeration)
-      out.fields.push_back({&row, has_limit ? limit : nullptr});
+    if (has_limit || row.kind == bits::ValueKind::enumeration) out.push_back({&row, has_limit ? limit : nullptr});
   }
   return out;
 }
@@ -112,9 +108,9 @@ bool is_ignored(const bits::Descriptor& descriptor, const bits::Row& row) {
 }
 
 Result<void> check_fields(const bits::RegisterSet& set, const bits::Descriptor& descriptor, uint32_t value) {
-  const RegisterToCheck& all = all_to_check(set)[set.index(descriptor)];
-  for (const FieldToCheck& field : all.fields) SK_TRY(check_field(descriptor, field, value));
-  if (const uint32_t unknown = value & all.unclaimed; unknown != 0)
+  for (const FieldToCheck& field : all_to_check(set)[set.index(descriptor)])
+    SK_TRY(check_field(descriptor, field, value));
+  if (const uint32_t unknown = value & set.unclaimed(descriptor); unknown != 0)
     return not_modelled("{}: no field claims the bits 0x{:08x}", descriptor.name, unknown);
   return {};
 }
