@@ -3,7 +3,6 @@
 #include <functional>
 
 #include "graph/ref/broadcast.h"
-#include "graph/ref/pick.h"
 #include "graph/ref/types.h"
 
 namespace skillet::ref {

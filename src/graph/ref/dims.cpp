@@ -1,4 +1,5 @@
-// Ops whose result depends only on shapes and constants: RANK, BROADCAST_ARGS, RANGE, WHERE.
+// Ops whose result depends only on shapes and constants: RANK, SHAPE, BROADCAST_ARGS, RANGE, WHERE, ZEROS_LIKE; and
+// FILL.
 #include <algorithm>
 
 #include "graph/ref/indices.h"
@@ -81,6 +82,28 @@ Result<KernelPtr> prepare_where(const Context& c) {
     }
   }
   return values_kernel(c, std::move(places));
+}
+
+Result<KernelPtr> prepare_fill(const Context& c) {
+  SK_TRY(c.constant_ints(0));
+  SK_TRY_ASSIGN(const size_t bytes, c.elem_bytes(c.output()));
+  return make_kernel([bytes, in = c.input_index(1), out = c.output_index()](Tensors t) {
+    for (size_t i = 0; i < t[out].size(); ++i) t[out][i] = t[in][i % bytes];
+  });
+}
+
+Result<KernelPtr> prepare_shape(const Context& c) {
+  const bool wide = c.output().dtype == ir::DType::int64;
+  return make_kernel([wide, dims = c.input(0).shape.dims, out = c.output_index()](Tensors t) {
+    for (size_t i = 0; i < dims.size(); ++i) {
+      if (wide) elements<int64_t>(t[out])[i] = dims[i];
+      if (!wide) elements<int32_t>(t[out])[i] = dims[i];
+    }
+  });
+}
+
+Result<KernelPtr> prepare_zeros_like(const Context& c) {
+  return make_kernel([out = c.output_index()](Tensors t) { std::fill(t[out].begin(), t[out].end(), uint8_t{0}); });
 }
 
 }  // namespace skillet::ref

@@ -1,4 +1,5 @@
-// GATHER and GATHER_ND: slices of a tensor, selected by indices that are checked at run time. ONE_HOT: the reverse.
+// GATHER, GATHER_ND and EMBEDDING_LOOKUP: slices of a tensor, selected by indices that are checked at run time.
+// ONE_HOT: the reverse.
 #include <algorithm>
 
 #include "graph/ref/indices.h"
@@ -26,6 +27,35 @@ Result<void> gather(const GatherPlan& plan, std::span<const uint8_t> from, std::
   return {};
 }
 
+KernelPtr gather_kernel(const Context& c, GatherPlan plan, size_t values, size_t indices) {
+  return make_kernel([plan = std::move(plan), in = c.input_index(values), at = c.input_index(indices),
+                      out = c.output_index()](Tensors t) { return gather(plan, t[in], t[at], t[out].data()); });
+}
+
+// Looks up rows of 8-bit values and dequantizes them.
+Result<KernelPtr> dequantized_lookup(const Context& c, size_t rows, size_t row) {
+  const ir::Quant& quant = c.input(1).quant;
+  if (!ir::is_8bit(c.input(1).dtype) || quant.empty() || (quant.per_channel() && quant.axis != 0)) {
+    return c.unsupported("rows of {} to {}", ir::dtype_name(c.input(1).dtype), ir::dtype_name(c.output().dtype));
+  }
+  return with_8bit(c.input(1).dtype, [&]<typename T>(T) {
+    return make_kernel([=, op = c.describe(), scales = quant.scales, index_type = c.input(0).dtype,
+                        count = elem_count(c.input(0)), at = c.input_index(0), from = c.input_index(1),
+                        out = c.output_index()](Tensors t) -> Result<void> {
+      for (size_t i = 0; i < count; ++i) {
+        const int64_t index = load_index(index_type, t[at], i);
+        if (!is_inside(index, rows)) return outside(op, index, rows);
+        const auto first = static_cast<size_t>(index) * row;
+        const double scale = scales[scales.size() == 1 ? 0 : static_cast<size_t>(index)];
+        for (size_t k = 0; k < row; ++k) {
+          elements<float>(t[out])[i * row + k] = static_cast<float>(load_element<T>(t[from], first + k) * scale);
+        }
+      }
+      return {};
+    });
+  });
+}
+
 }  // namespace
 
 Result<KernelPtr> prepare_gather(const Context& c) {
@@ -40,9 +70,7 @@ Result<KernelPtr> prepare_gather(const Context& c) {
     (i < batch_dims ? plan.batches : i < axis ? plan.outer : plan.slice_bytes) *= dim(c.input(0), i);
   }
   for (int i = batch_dims; i < indices.rank(); ++i) plan.picked *= dim(c.input(1), i);
-  return make_kernel([plan, in = c.input_index(0), at = c.input_index(1), out = c.output_index()](Tensors t) {
-    return gather(plan, t[in], t[at], t[out].data());
-  });
+  return gather_kernel(c, std::move(plan), 0, 1);
 }
 
 Result<KernelPtr> prepare_gather_nd(const Context& c) {
@@ -56,6 +84,22 @@ Result<KernelPtr> prepare_gather_nd(const Context& c) {
     }
     return {};
   });
+}
+
+Result<KernelPtr> prepare_embedding_lookup(const Context& c) {
+  const size_t rows = dim(c.input(1), 0), row = elem_count(c.input(1)) / rows;
+  if (c.input(1).dtype != c.output().dtype) {
+    if (c.output().dtype == ir::DType::float32) return dequantized_lookup(c, rows, row);
+    return c.unsupported("rows of {} to {}", ir::dtype_name(c.input(1).dtype), ir::dtype_name(c.output().dtype));
+  }
+  SK_TRY_ASSIGN(const size_t bytes, c.elem_bytes(c.input(1)));
+  return gather_kernel(c,
+                       {.op = c.describe(),
+                        .index_type = c.input(0).dtype,
+                        .size = rows,
+                        .picked = elem_count(c.input(0)),
+                        .slice_bytes = row * bytes},
+                       1, 0);
 }
 
 Result<KernelPtr> prepare_one_hot(const Context& c) {

@@ -1,5 +1,6 @@
-// Ops that move values without computing: RESHAPE and similar ops, TRANSPOSE, SLICE, STRIDED_SLICE, PAD, PADV2,
-// SPACE_TO_DEPTH, DEPTH_TO_SPACE, SPACE_TO_BATCH_ND, BATCH_TO_SPACE_ND.
+// Ops that move values without computing: RESHAPE and similar ops, TRANSPOSE, SLICE, STRIDED_SLICE, BROADCAST_TO,
+// REVERSE_V2, TILE, PAD, PADV2, MIRROR_PAD, SPACE_TO_DEPTH, DEPTH_TO_SPACE, SPACE_TO_BATCH_ND, BATCH_TO_SPACE_ND,
+// MATRIX_DIAG, MATRIX_SET_DIAG.
 #include <algorithm>
 #include <cstring>
 
@@ -10,9 +11,11 @@
 namespace skillet::ref {
 namespace {
 
-KernelPtr copy_kernel(const Context& c, StridedCopy copy) {
-  return make_kernel([copy = std::move(copy), in = c.input_index(0), out = c.output_index()](Tensors t) {
-    copy.run(t[in].data(), t[out].data());
+using Copies = std::vector<StridedCopy>;
+
+KernelPtr copy_kernel(const Context& c, Copies copies) {
+  return make_kernel([copies = std::move(copies), in = c.input_index(0), out = c.output_index()](Tensors t) {
+    for (const StridedCopy& copy : copies) copy.run(t[in].data(), t[out].data());
   });
 }
 
@@ -28,25 +31,35 @@ void fill(std::span<uint8_t> to, std::span<const uint8_t> value) {
   for (size_t i = 0; i + value.size() <= to.size(); i += value.size()) std::copy(value.begin(), value.end(), &to[i]);
 }
 
-Result<StridedCopy> pad_copy(const Context& c, size_t bytes) {
-  SK_TRY_ASSIGN(const auto margins, c.constant_ints(1));
+// Where nothing is copied to, the output is `value`.
+KernelPtr filled_kernel(const Context& c, Copies copies, std::vector<uint8_t> value) {
+  return make_kernel(
+      [copies = std::move(copies), value = std::move(value), in = c.input_index(0), out = c.output_index()](Tensors t) {
+        fill(t[out], value);
+        for (const StridedCopy& copy : copies) copy.run(t[in].data(), t[out].data());
+      });
+}
+
+// Walks along one dimension of the input. The output's other dimensions repeat the values.
+struct Walk {
+  int64_t first = 0, step = 1;
+  std::optional<size_t> output = {};  // the output's dimension; none: only the first value is read
+};
+
+Result<KernelPtr> walk_kernel(const Context& c, const std::vector<Walk>& walks) {
+  SK_TRY_ASSIGN(const size_t bytes, c.elem_bytes(c.input(0)));
   const auto from = byte_strides(c.input(0).shape, bytes), to = byte_strides(c.output().shape, bytes);
   std::vector<CopyAxis> axes;
+  for (size_t i = 0; i < to.size(); ++i) axes.push_back({dim(c.output(), static_cast<int>(i)), 0, to[i]});
   ptrdiff_t first = 0;
-  for (size_t i = 0; i < from.size(); ++i) {
-    axes.push_back({dim(c.input(0), static_cast<int>(i)), from[i], to[i]});
-    first += margins[2 * i] * to[i];
+  for (size_t i = 0; i < walks.size(); ++i) {
+    first += walks[i].first * from[i];
+    if (walks[i].output) axes[*walks[i].output].from_bytes = walks[i].step * from[i];
   }
-  return StridedCopy(std::move(axes), bytes, 0, first);
+  return copy_kernel(c, {StridedCopy(std::move(axes), bytes, first)});
 }
 
 bool bit(int32_t mask, size_t i) { return ((static_cast<uint32_t>(mask) >> i) & 1) != 0; }
-
-// STRIDED_SLICE along one dimension of the input.
-struct Walk {
-  int64_t first = 0, step = 1;
-  bool in_output = true;
-};
 
 int64_t first_index(const ir::StridedSliceAttrs& attrs, size_t spec, int64_t begin, int64_t step, int64_t size) {
   if (begin < 0) begin += size;
@@ -55,49 +68,30 @@ int64_t first_index(const ir::StridedSliceAttrs& attrs, size_t spec, int64_t beg
   return step > 0 ? std::clamp<int64_t>(begin, 0, size) : std::clamp<int64_t>(begin, -1, size - 1);
 }
 
-// One Walk per dimension of the input. ir::verify() has checked the operands.
-Result<std::vector<Walk>> walks(const Context& c) {
+// ir::verify() has checked the operands.
+Result<std::vector<Walk>> walks_of_strided_slice(const Context& c) {
   const auto& attrs = c.attrs<ir::StridedSliceAttrs>();
   SK_TRY_ASSIGN(const auto begin, c.constant_ints(1));
   SK_TRY(c.constant_ints(2));
   SK_TRY_ASSIGN(const auto strides, c.constant_ints(3));
   const auto& dims = c.input(0).shape.dims;
-  std::vector<Walk> result;
+  std::vector<Walk> walks;
+  size_t output = 0;
   for (size_t i = 0; i < begin.size(); ++i) {
     if (bit(attrs.ellipsis_mask, i)) {
       size_t after = 0;
       for (size_t j = i + 1; j < begin.size(); ++j) after += bit(attrs.new_axis_mask, j) ? 0 : 1;
-      while (result.size() + after < dims.size()) result.push_back({});
-    } else if (!bit(attrs.new_axis_mask, i)) {
-      const int64_t size = dims[result.size()];
-      result.push_back(
-          {first_index(attrs, i, begin[i], strides[i], size), strides[i], !bit(attrs.shrink_axis_mask, i)});
-    }
-  }
-  result.resize(dims.size());
-  return result;
-}
-
-// Output dimensions from new_axis have size 1 and need no axis: sizes are matched by skipping them.
-std::vector<bool> new_axes(const Context& c) {
-  const auto& attrs = c.attrs<ir::StridedSliceAttrs>();
-  const size_t specs = elem_count(c.input(1));
-  std::vector<bool> result;
-  size_t taken = 0;
-  for (size_t i = 0; i < specs; ++i) {
-    if (bit(attrs.ellipsis_mask, i)) {
-      size_t after = 0;
-      for (size_t j = i + 1; j < specs; ++j) after += bit(attrs.new_axis_mask, j) ? 0 : 1;
-      for (; taken + after < c.input(0).shape.dims.size(); ++taken) result.push_back(false);
+      while (walks.size() + after < dims.size()) walks.push_back({.output = output++});
     } else if (bit(attrs.new_axis_mask, i)) {
-      result.push_back(true);
+      ++output;
     } else {
-      ++taken;
-      if (!bit(attrs.shrink_axis_mask, i)) result.push_back(false);
+      const int64_t size = dims[walks.size()];
+      walks.push_back({.first = first_index(attrs, i, begin[i], strides[i], size), .step = strides[i]});
+      if (!bit(attrs.shrink_axis_mask, i)) walks.back().output = output++;
     }
   }
-  result.resize(c.output().shape.dims.size());
-  return result;
+  while (walks.size() < dims.size()) walks.push_back({.output = output++});
+  return walks;
 }
 
 // Blocks of the depth ops: the image side [n, h*b, w*b, c] and the deep side [n, h, w, b*b*c].
@@ -148,9 +142,9 @@ Overlap overlap(const BatchBlocks& blocks, size_t axis, int64_t offset) {
 }
 
 // One copy from the space side to the batch side for each position within a block.
-std::vector<StridedCopy> block_copies(const BatchBlocks& blocks, size_t bytes) {
+Copies block_copies(const BatchBlocks& blocks, size_t bytes) {
   const auto from = byte_strides(blocks.space, bytes), to = byte_strides(blocks.batch, bytes);
-  std::vector<StridedCopy> copies;
+  Copies copies;
   for (int64_t dy = 0; dy < blocks.block[0]; ++dy) {
     for (int64_t dx = 0; dx < blocks.block[1]; ++dx) {
       const Overlap y = overlap(blocks, 0, dy), x = overlap(blocks, 1, dx);
@@ -169,6 +163,28 @@ std::vector<StridedCopy> block_copies(const BatchBlocks& blocks, size_t bytes) {
   return copies;
 }
 
+// A run of consecutive indices of an output, and the input's indices there.
+struct Stretch {
+  int64_t first = 0, count = 0;
+  int64_t from = 0, step = 1;
+};
+
+// Along one dimension: mirrored, as it is, mirrored.
+std::array<Stretch, 3> mirrored(int64_t size, int64_t before, int64_t all, bool repeats_ends) {
+  const int64_t skipped = repeats_ends ? 0 : 1, end = before + size;
+  return {Stretch{0, before, before - 1 + skipped, -1}, Stretch{before, size, 0, 1},
+          Stretch{end, all - end, size - 1 - skipped, -1}};
+}
+
+StridedCopy diagonal_copy(const ir::Shape& rows, const ir::Shape& matrices, size_t bytes) {
+  const auto to = byte_strides(matrices, bytes);
+  const auto size = static_cast<size_t>(rows.back(0));
+  const auto step = static_cast<ptrdiff_t>(bytes), row = rows.back(0) * step;
+  const size_t count = size == 0 ? 0 : static_cast<size_t>(rows.elems()) / size;
+  const ptrdiff_t across = to[to.size() - 2], matrix = across * matrices.back(1);
+  return StridedCopy({{count, row, matrix}, {size, step, across + to.back()}}, bytes);
+}
+
 }  // namespace
 
 Result<KernelPtr> prepare_reshape(const Context& c) {
@@ -182,55 +198,73 @@ Result<KernelPtr> prepare_squeeze(const Context& c) { return prepare_reshape(c);
 Result<KernelPtr> prepare_expand_dims(const Context& c) { return prepare_reshape(c); }
 
 Result<KernelPtr> prepare_transpose(const Context& c) {
-  SK_TRY_ASSIGN(const size_t bytes, c.elem_bytes(c.input(0)));
   SK_TRY_ASSIGN(const auto permutation, c.constant_ints(1));
-  const auto from = byte_strides(c.input(0).shape, bytes), to = byte_strides(c.output().shape, bytes);
-  std::vector<CopyAxis> axes;
+  std::vector<Walk> walks(permutation.size());
   for (size_t i = 0; i < permutation.size(); ++i) {
-    const auto source =
-        static_cast<size_t>(permutation[i] < 0 ? permutation[i] + c.input(0).shape.rank() : permutation[i]);
-    axes.push_back({dim(c.output(), static_cast<int>(i)), from[source], to[i]});
+    const int64_t source = permutation[i] + (permutation[i] < 0 ? c.input(0).shape.rank() : 0);
+    walks[static_cast<size_t>(source)].output = i;
   }
-  return copy_kernel(c, StridedCopy(std::move(axes), bytes));
+  return walk_kernel(c, walks);
 }
 
 Result<KernelPtr> prepare_slice(const Context& c) {
-  SK_TRY_ASSIGN(const size_t bytes, c.elem_bytes(c.input(0)));
   SK_TRY_ASSIGN(const auto begin, c.constant_ints(1));
   SK_TRY(c.constant_ints(2));
-  const auto from = byte_strides(c.input(0).shape, bytes), to = byte_strides(c.output().shape, bytes);
-  std::vector<CopyAxis> axes;
-  ptrdiff_t first = 0;
-  for (size_t i = 0; i < from.size(); ++i) {
-    axes.push_back({dim(c.output(), static_cast<int>(i)), from[i], to[i]});
-    first += begin[i] * from[i];
-  }
-  return copy_kernel(c, StridedCopy(std::move(axes), bytes, first));
+  std::vector<Walk> walks;
+  for (const int64_t first : begin) walks.push_back({.first = first, .output = walks.size()});
+  return walk_kernel(c, walks);
 }
 
 Result<KernelPtr> prepare_strided_slice(const Context& c) {
-  SK_TRY_ASSIGN(const size_t bytes, c.elem_bytes(c.input(0)));
-  SK_TRY_ASSIGN(const auto input_walks, walks(c));
-  const auto from = byte_strides(c.input(0).shape, bytes), to = byte_strides(c.output().shape, bytes);
-  const std::vector<bool> is_new = new_axes(c);
-  std::vector<CopyAxis> axes;
-  ptrdiff_t first = 0;
-  size_t at = 0;  // dimension of the output
-  for (size_t i = 0; i < input_walks.size(); ++i) {
-    first += input_walks[i].first * from[i];
-    if (!input_walks[i].in_output) continue;
-    while (is_new[at]) ++at;
-    axes.push_back({dim(c.output(), static_cast<int>(at)), from[i] * input_walks[i].step, to[at]});
-    ++at;
+  SK_TRY_ASSIGN(const auto walks, walks_of_strided_slice(c));
+  return walk_kernel(c, walks);
+}
+
+Result<KernelPtr> prepare_broadcast_to(const Context& c) {
+  SK_TRY(c.constant_ints(1));
+  const ir::Shape& input = c.input(0).shape;
+  const auto before = static_cast<size_t>(c.output().shape.rank() - input.rank());
+  std::vector<Walk> walks;
+  for (const int32_t size : input.dims) walks.push_back({.step = size == 1 ? 0 : 1, .output = before + walks.size()});
+  return walk_kernel(c, walks);
+}
+
+Result<KernelPtr> prepare_reverse_v2(const Context& c) {
+  SK_TRY_ASSIGN(const auto axes, c.constant_ints(1));
+  const ir::Shape& input = c.input(0).shape;
+  std::vector<Walk> walks;
+  while (walks.size() < input.dims.size()) walks.push_back({.output = walks.size()});
+  for (const int64_t axis : axes) {
+    const auto i = static_cast<size_t>(axis < 0 ? axis + input.rank() : axis);
+    walks[i] = {.first = input.dims[i] - 1, .step = -1, .output = i};
   }
-  return copy_kernel(c, StridedCopy(std::move(axes), bytes, first));
+  return walk_kernel(c, walks);
+}
+
+Result<KernelPtr> prepare_tile(const Context& c) {
+  SK_TRY(c.constant_ints(1));
+  SK_TRY_ASSIGN(const size_t bytes, c.elem_bytes(c.input(0)));
+  const auto from = byte_strides(c.input(0).shape, bytes), to = byte_strides(c.output().shape, bytes);
+  std::vector<CopyAxis> axes;
+  for (size_t i = 0; i < from.size(); ++i) {
+    const size_t size = dim(c.input(0), static_cast<int>(i)), all = dim(c.output(), static_cast<int>(i));
+    axes.push_back({size == 0 ? 0 : all / size, 0, static_cast<ptrdiff_t>(size) * to[i]});
+    axes.push_back({size, from[i], to[i]});
+  }
+  return copy_kernel(c, {StridedCopy(std::move(axes), bytes)});
 }
 
 Result<KernelPtr> prepare_pad(const Context& c) {
   SK_TRY_ASSIGN(const size_t bytes, c.elem_bytes(c.input(0)));
-  SK_TRY_ASSIGN(StridedCopy copy, pad_copy(c, bytes));
-  // TFLite's kernel ignores the output's zero point if the input has no scale.
-  std::vector<uint8_t> value = c.input(0).quant.empty() ? std::vector<uint8_t>(bytes) : zero_value(c.output(), bytes);
+  SK_TRY_ASSIGN(const auto margins, c.constant_ints(1));
+  const auto from = byte_strides(c.input(0).shape, bytes), to = byte_strides(c.output().shape, bytes);
+  std::vector<CopyAxis> axes;
+  ptrdiff_t first = 0;
+  for (size_t i = 0; i < from.size(); ++i) {
+    axes.push_back({dim(c.input(0), static_cast<int>(i)), from[i], to[i]});
+    first += margins[2 * i] * to[i];
+  }
+  StridedCopy copy(std::move(axes), bytes, 0, first);
   if (c.has_input(2)) {
     const ir::Tensor& given = c.input(2);
     if (given.shape.elems() != 1 || given.dtype != c.input(0).dtype)
@@ -240,41 +274,77 @@ Result<KernelPtr> prepare_pad(const Context& c) {
       copy.run(t[in].data(), t[out].data());
     });
   }
-  return make_kernel([copy, value, in = c.input_index(0), out = c.output_index()](Tensors t) {
-    fill(t[out], value);
-    copy.run(t[in].data(), t[out].data());
-  });
+  // TFLite's kernel ignores the output's zero point if the input has no scale.
+  return filled_kernel(c, {std::move(copy)},
+                       c.input(0).quant.empty() ? std::vector<uint8_t>(bytes) : zero_value(c.output(), bytes));
 }
 Result<KernelPtr> prepare_pad_v2(const Context& c) { return prepare_pad(c); }
 
+Result<KernelPtr> prepare_mirror_pad(const Context& c) {
+  SK_TRY_ASSIGN(const auto margins, c.constant_ints(1));
+  SK_TRY_ASSIGN(const size_t bytes, c.elem_bytes(c.input(0)));
+  const bool repeats_ends = c.attrs<ir::MirrorPadAttrs>().symmetric;
+  const ir::Shape &input = c.input(0).shape, &output = c.output().shape;
+  const auto from = byte_strides(input, bytes), to = byte_strides(output, bytes);
+  struct Block {
+    std::vector<CopyAxis> axes;
+    ptrdiff_t from = 0, to = 0;
+  };
+  std::vector<Block> blocks(1);
+  for (size_t i = 0; i < from.size(); ++i) {
+    std::vector<Block> all;
+    for (const Block& block : blocks) {
+      for (const Stretch& one : mirrored(input.dims[i], margins[2 * i], output.dims[i], repeats_ends)) {
+        if (one.count == 0) continue;
+        all.push_back(block);
+        all.back().axes.push_back({static_cast<size_t>(one.count), one.step * from[i], to[i]});
+        all.back().from += one.from * from[i], all.back().to += one.first * to[i];
+      }
+    }
+    blocks = std::move(all);
+  }
+  Copies copies;
+  for (Block& block : blocks) copies.emplace_back(std::move(block.axes), bytes, block.from, block.to);
+  return copy_kernel(c, std::move(copies));
+}
+
 Result<KernelPtr> prepare_space_to_depth(const Context& c) {
   SK_TRY_ASSIGN(const size_t bytes, c.elem_bytes(c.input(0)));
-  return copy_kernel(c, block_copy(c.input(0).shape, c.output().shape, c.attrs<ir::BlockAttrs>().block_size, bytes));
+  return copy_kernel(c, {block_copy(c.input(0).shape, c.output().shape, c.attrs<ir::BlockAttrs>().block_size, bytes)});
 }
 
 Result<KernelPtr> prepare_depth_to_space(const Context& c) {
   SK_TRY_ASSIGN(const size_t bytes, c.elem_bytes(c.input(0)));
   const int32_t block = c.attrs<ir::BlockAttrs>().block_size;
-  return copy_kernel(c, block_copy(c.output().shape, c.input(0).shape, block, bytes).reversed());
+  return copy_kernel(c, {block_copy(c.output().shape, c.input(0).shape, block, bytes).reversed()});
 }
 
 Result<KernelPtr> prepare_space_to_batch_nd(const Context& c) {
   SK_TRY_ASSIGN(const size_t bytes, c.elem_bytes(c.input(0)));
   SK_TRY_ASSIGN(const BatchBlocks blocks, batch_blocks(c, c.input(0).shape, c.output().shape));
-  return make_kernel([copies = block_copies(blocks, bytes), value = zero_value(c.output(), bytes),
-                      in = c.input_index(0), out = c.output_index()](Tensors t) {
-    fill(t[out], value);
-    for (const StridedCopy& copy : copies) copy.run(t[in].data(), t[out].data());
-  });
+  return filled_kernel(c, block_copies(blocks, bytes), zero_value(c.output(), bytes));
 }
 
 Result<KernelPtr> prepare_batch_to_space_nd(const Context& c) {
   SK_TRY_ASSIGN(const size_t bytes, c.elem_bytes(c.input(0)));
   SK_TRY_ASSIGN(const BatchBlocks blocks, batch_blocks(c, c.output().shape, c.input(0).shape));
-  std::vector<StridedCopy> copies;
-  for (const StridedCopy& copy : block_copies(blocks, bytes)) copies.push_back(copy.reversed());
-  return make_kernel([copies, in = c.input_index(0), out = c.output_index()](Tensors t) {
-    for (const StridedCopy& copy : copies) copy.run(t[in].data(), t[out].data());
+  Copies copies = block_copies(blocks, bytes);
+  for (StridedCopy& copy : copies) copy = copy.reversed();
+  return copy_kernel(c, std::move(copies));
+}
+
+// A matrix for each row, with its values on the diagonal.
+Result<KernelPtr> prepare_matrix_diag(const Context& c) {
+  SK_TRY_ASSIGN(const size_t bytes, c.elem_bytes(c.input(0)));
+  return filled_kernel(c, {diagonal_copy(c.input(0).shape, c.output().shape, bytes)}, {0});
+}
+
+Result<KernelPtr> prepare_matrix_set_diag(const Context& c) {
+  SK_TRY_ASSIGN(const size_t bytes, c.elem_bytes(c.input(0)));
+  return make_kernel([copy = diagonal_copy(c.input(1).shape, c.output().shape, bytes), in = c.input_index(0),
+                      diagonal = c.input_index(1), out = c.output_index()](Tensors t) {
+    std::copy(t[in].begin(), t[in].end(), t[out].begin());
+    copy.run(t[diagonal].data(), t[out].data());
   });
 }
 
