@@ -15,18 +15,18 @@ constexpr uint8_t kSignBit = 0x80;
 
 struct ByteConvPlan {
   Window window;
+  size_t channels_in = 0, channels_out = 0;
   uint8_t flip = 0;         // XOR mask that makes a stored value unsigned
   uint8_t input_zero = 0;   // as an unsigned value
   int32_t filter_zero = 0;  // as a signed value
-  size_t channels_in = 0, channels_out = 0;
   size_t depth = 0, depth_padded = 0;
-  std::vector<int8_t> filters;
-  OutputStage stage;
+  std::vector<int8_t> filters = {};
+  OutputStage stage = {};
   size_t strip_px = 0;
   // Scratch, reused by every run; empty before the first.
-  std::vector<uint8_t> rows;       // [strip_px][depth_padded], plus space for overlong copies
-  std::vector<int32_t> row_start;  // [strip_px]
-  std::vector<int32_t> sums;       // [strip_px][channels_out]
+  std::vector<uint8_t> rows = {};       // [strip_px][depth_padded], plus space for overlong copies
+  std::vector<int32_t> row_start = {};  // [strip_px]
+  std::vector<int32_t> sums = {};       // [strip_px][channels_out]
 };
 
 // Copies of short rows have this fixed size; the surplus is overwritten by the next copy.
@@ -124,9 +124,13 @@ void make_ready(ByteConvPlan& plan, const ir::Tensor& filter) {
   plan.sums.resize(plan.strip_px * plan.channels_out);
 }
 
-// Requires the plan's window and output stage to be set.
-Result<KernelPtr> make_byte_kernel(const Context& c, ByteConvPlan plan, size_t batches) {
+}  // namespace
+
+Result<KernelPtr> prepare_byte_layer(const Context& c) {
   const ir::Tensor &input = c.input(0), &filter = c.input(1);
+  SK_TRY_ASSIGN(const Layer layer, Layer::of(c));
+  ByteConvPlan plan{.window = layer.window, .channels_in = layer.channels_in, .channels_out = layer.channels_out};
+  SK_TRY_ASSIGN(plan.stage, output_stage(layer.operands()));
   const bool is_signed = input.dtype == ir::DType::int8;
   plan.flip = is_signed ? kSignBit : 0;
   plan.input_zero = static_cast<uint8_t>(input.quant.zero_point() + (is_signed ? 128 : 0));
@@ -134,7 +138,7 @@ Result<KernelPtr> make_byte_kernel(const Context& c, ByteConvPlan plan, size_t b
   plan.depth = elem_count(filter) / plan.channels_out;
   plan.depth_padded = align_up(plan.depth, byte_gemm::kDepthAlign);
   return with_8bit(c.output().dtype, [&]<typename T>(T) {
-    return make_kernel([plan = std::move(plan), batches, &filter, in = c.input_index(0),
+    return make_kernel([plan = std::move(plan), batches = layer.batches, &filter, in = c.input_index(0),
                         out = c.output_index()](Tensors tensors) mutable {
       if (plan.rows.empty()) make_ready(plan, filter);
       for (size_t b = 0; b < batches; ++b) {
@@ -143,36 +147,6 @@ Result<KernelPtr> make_byte_kernel(const Context& c, ByteConvPlan plan, size_t b
       }
     });
   });
-}
-
-}  // namespace
-
-Result<KernelPtr> prepare_byte_conv_2d(const Context& c) {
-  const auto& attrs = c.attrs<ir::ConvAttrs>();
-  const ir::Tensor &input = c.input(0), &output = c.output();
-  ByteConvPlan plan;
-  SK_TRY_ASSIGN(plan.window, conv_window(c, attrs, input.shape, c.input(1).shape, output.shape));
-  plan.channels_in = dim(input, 3);
-  plan.channels_out = dim(output, 3);
-  SK_TRY_ASSIGN(plan.stage, output_stage({.context = c,
-                                          .channels = plan.channels_out,
-                                          .activation = attrs.activation,
-                                          .float_product = attrs.float_product}));
-  return make_byte_kernel(c, std::move(plan), dim(input, 0));
-}
-
-// FULLY_CONNECTED as a 1x1 convolution over one row of pixels.
-Result<KernelPtr> prepare_byte_fully_connected(const Context& c) {
-  ByteConvPlan plan;
-  plan.channels_in = dim(c.input(1), 1);
-  plan.channels_out = dim(c.input(1), 0);
-  const auto rows = static_cast<int32_t>(elem_count(c.input(0)) / plan.channels_in);
-  plan.window = {.input_h = 1, .input_w = rows, .output_h = 1, .output_w = rows};
-  SK_TRY_ASSIGN(plan.stage, output_stage({.context = c,
-                                          .channels = plan.channels_out,
-                                          .activation = c.attrs<ir::FullyConnectedAttrs>().activation,
-                                          .float_product = true}));
-  return make_byte_kernel(c, std::move(plan), 1);
 }
 
 }  // namespace skillet::ref

@@ -25,8 +25,8 @@ struct ConvRows {
   std::vector<int16_t> rows;  // [strip_px][depth_padded]
   std::vector<int32_t> sums;  // [strip_px][channels_out]
 
-  // For the CONV_2D of `c`, whose filter is an 8-bit constant.
-  static Result<ConvRows> of(const Context& c);
+  // The filter is an 8-bit constant.
+  explicit ConvRows(const Layer& layer);
   // Calls finish(sums, first output pixel, count) for each strip of one image; sums are [count][channels_out].
   template <typename T, typename Finish>
   void run(const T* image, Finish finish);

@@ -1,5 +1,5 @@
-// CONV_2D, DEPTHWISE_CONV_2D and TRANSPOSE_CONV in float32: plain loops. Sums are in the order of TFLite's reference
-// kernels, for all output channels of a pixel in parallel.
+// CONV_2D, DEPTHWISE_CONV_2D, FULLY_CONNECTED and TRANSPOSE_CONV in float32: plain loops. Sums are in the order of
+// TFLite's reference kernels, for all output channels of a pixel in parallel.
 #include <algorithm>
 
 #include "graph/ref/float_weights.h"
@@ -150,6 +150,25 @@ Result<KernelPtr> prepare_float_conv_2d(const Context& c) {
         if (!constant) order_filter(plan, plan.filter.in(t));
         run_float_conv(plan, t, elements<float>(t[in]), elements<float>(t[out]));
       });
+}
+
+Result<KernelPtr> prepare_float_fully_connected(const Context& c) {
+  const ir::Tensor& filter = c.input(1);
+  const size_t channels = dim(filter, 0), depth = dim(filter, 1), rows = elem_count(c.input(0)) / depth;
+  SK_TRY_ASSIGN(FloatWeights weights, FloatWeights::of(c, 1, 0));
+  SK_TRY_ASSIGN(FloatWeights bias, FloatWeights::of(c, 2, channels));
+  SK_TRY_ASSIGN(const FloatRange range, float_activation_range(c, c.attrs<ir::FullyConnectedAttrs>().activation));
+  return make_kernel([=, weights = std::move(weights), bias = std::move(bias), in = c.input_index(0),
+                      out = c.output_index()](Tensors t) {
+    const float *from = elements<float>(t[in]), *by = weights.in(t), *added = bias.in(t);
+    float* to = elements<float>(t[out]);
+    for (size_t i = 0; i < rows * channels; ++i) {
+      const size_t r = i / channels, n = i % channels;
+      float sum = 0;
+      for (size_t k = 0; k < depth; ++k) sum += from[r * depth + k] * by[n * depth + k];
+      to[i] = std::min(std::max(sum + added[n], range.min), range.max);
+    }
+  });
 }
 
 Result<KernelPtr> prepare_float_transpose_conv(const Context& c) {

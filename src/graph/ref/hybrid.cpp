@@ -112,19 +112,24 @@ void FloatStage::finish(const int32_t* sums, float input_scale, Order order, con
   for (; n < channels; ++n) out[n] = limited(static_cast<float>(sums[n]) * input_scale * scales[n] + added[n]);
 }
 
-Result<KernelPtr> prepare_hybrid_conv_2d(const Context& c) {
-  const size_t channels = dim(c.output(), 3), batches = dim(c.input(0), 0);
-  SK_TRY_ASSIGN(FloatStage stage, float_stage(c, channels, c.attrs<ir::ConvAttrs>().activation));
-  SK_TRY_ASSIGN(ConvRows rows, ConvRows::of(c));
+// Each image, or each row of FULLY_CONNECTED, is quantized by itself.
+Result<KernelPtr> prepare_hybrid_layer(const Context& c) {
+  SK_TRY_ASSIGN(Layer layer, Layer::of(c));
+  const bool is_dense = c.op().kind == ir::OpKind::fully_connected;
+  if (is_dense) layer.batches = layer.window.output_px(), layer.window.input_w = layer.window.output_w = 1;
+  const size_t channels = layer.channels_out;
+  SK_TRY_ASSIGN(FloatStage stage, float_stage(c, channels, layer.activation));
+  ConvRows rows(layer);
   const bool grouped = rows.groups > 1;
+  const bool asymmetric = is_dense ? c.attrs<ir::FullyConnectedAttrs>().asymmetric_inputs : grouped || !stage.uniform;
   const auto order = grouped ? FloatStage::Order::channel_first : FloatStage::Order::scales_first;
   const size_t elems = rows.window.input_px() * rows.channels_in;
-  return make_kernel([=, rows = std::move(rows), stage = std::move(stage), image = std::vector<int8_t>(elems),
-                      in = c.input_index(0), out = c.output_index()](Tensors t) mutable {
+  return make_kernel([=, batches = layer.batches, rows = std::move(rows), stage = std::move(stage),
+                      image = std::vector<int8_t>(elems), in = c.input_index(0),
+                      out = c.output_index()](Tensors t) mutable {
     const float* added = stage.bias.in(t);
     float* to = elements<float>(t[out]);
     for (size_t b = 0; b < batches; ++b, to += rows.window.output_px() * channels) {
-      const bool asymmetric = grouped || !stage.uniform;
       const auto quant = quantize_input(elements<float>(t[in]) + b * elems, elems, asymmetric, image.data());
       rows.input_zero_point = quant.zero_point;
       rows.run(image.data(), [&](const int32_t* sums, size_t first, size_t count) {
@@ -132,27 +137,6 @@ Result<KernelPtr> prepare_hybrid_conv_2d(const Context& c) {
           stage.finish(sums + i * channels, quant.scale, order, added, to + (first + i) * channels);
         }
       });
-    }
-  });
-}
-
-Result<KernelPtr> prepare_hybrid_fully_connected(const Context& c) {
-  const auto& attrs = c.attrs<ir::FullyConnectedAttrs>();
-  const ir::Tensor& filter = c.input(1);
-  const size_t channels = dim(filter, 0), depth = dim(filter, 1), count = elem_count(c.input(0)) / depth;
-  const size_t padded = align_up(depth, gemm::kDepthAlign);
-  SK_TRY_ASSIGN(FloatStage stage, float_stage(c, channels, attrs.activation));
-  return make_kernel([=, asymmetric = attrs.asymmetric_inputs, stage = std::move(stage),
-                      weights = widen_rows(filter, channels, depth, padded), bytes = std::vector<int8_t>(depth),
-                      row = std::vector<int16_t>(padded), sums = std::vector<int32_t>(channels), in = c.input_index(0),
-                      out = c.output_index()](Tensors t) mutable {
-    const float* added = stage.bias.in(t);
-    for (size_t r = 0; r < count; ++r) {
-      const auto quant = quantize_input(elements<float>(t[in]) + r * depth, depth, asymmetric, bytes.data());
-      gemm::widen(bytes.data(), depth, quant.zero_point, row.data());
-      gemm::matmul_i16(row.data(), 1, padded, weights.data(), channels, padded, padded, sums.data(), channels);
-      stage.finish(sums.data(), quant.scale, FloatStage::Order::scales_first, added,
-                   elements<float>(t[out]) + r * channels);
     }
   });
 }

@@ -38,6 +38,6 @@ Result<FloatStage> float_stage(const Context& c, size_t channels, ir::Activation
 // Error unless operand `weights` is an int8 constant with zero points of 0 and one scale, or one scale per channel.
 Result<void> need_hybrid_weights(const Context& c, size_t weights, size_t channels);
 
-Prepare prepare_hybrid_conv_2d, prepare_hybrid_depthwise_conv_2d, prepare_hybrid_fully_connected;
+Prepare prepare_hybrid_layer, prepare_hybrid_depthwise_conv_2d;  // the former: CONV_2D, FULLY_CONNECTED
 
 }  // namespace skillet::ref

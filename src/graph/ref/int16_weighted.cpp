@@ -27,9 +27,9 @@ std::vector<int16_t> widened(const ir::Tensor& filter) {
 struct ConvPlan {
   Window window;
   size_t batches = 1, channels_in = 0, channels_out = 0, group_in = 0, group_out = 0;
-  std::vector<int16_t> filter;  // [channels_out][kernel_h][kernel_w][group_in]
-  WideStage stage;
-  std::vector<int16_t> row;  // scratch: a window of all channels, group by group
+  std::vector<int16_t> filter = {};  // [channels_out][kernel_h][kernel_w][group_in]
+  WideStage stage = {};
+  std::vector<int16_t> row = {};  // scratch: a window of all channels, group by group
 };
 
 // Writes the window of output pixel (y, x), one group after the other.
@@ -61,15 +61,6 @@ void run_conv(ConvPlan& plan, const int16_t* in, int16_t* out) {
       }
     }
   }
-}
-
-KernelPtr conv_kernel(const Context& c, ConvPlan plan) {
-  const size_t groups = plan.channels_in / plan.group_in;
-  plan.group_out = plan.channels_out / groups;
-  plan.row.resize(plan.filter.size() / plan.channels_out * groups);
-  return make_kernel([plan = std::move(plan), in = c.input_index(0), out = c.output_index()](Tensors t) mutable {
-    run_conv(plan, elements<const int16_t>(t[in]), elements<int16_t>(t[out]));
-  });
 }
 
 struct DepthwisePlan {
@@ -141,31 +132,21 @@ void run_transposed(TransposePlan& plan, const int16_t* in, int16_t* out) {
 
 }  // namespace
 
-Result<KernelPtr> prepare_int16_conv_2d(const Context& c) {
-  const auto& attrs = c.attrs<ir::ConvAttrs>();
-  const ir::Tensor &input = c.input(0), &filter = c.input(1), &output = c.output();
-  ConvPlan plan{.batches = dim(input, 0),
-                .channels_in = dim(input, 3),
-                .channels_out = dim(output, 3),
-                .group_in = dim(filter, 3)};
-  SK_TRY_ASSIGN(plan.window, conv_window(c, attrs, input.shape, filter.shape, output.shape));
-  SK_TRY_ASSIGN(plan.stage, wide_stage({.context = c, .channels = plan.channels_out, .activation = attrs.activation}));
-  plan.filter = widened(filter);
-  return conv_kernel(c, std::move(plan));
-}
-
-// FULLY_CONNECTED as a 1x1 convolution of an image of one row.
-Result<KernelPtr> prepare_int16_fully_connected(const Context& c) {
-  const ir::Tensor& filter = c.input(1);
-  const size_t depth = dim(filter, 1), rows = elem_count(c.input(0)) / depth;
-  ConvPlan plan{.channels_in = depth, .channels_out = dim(filter, 0), .group_in = depth};
-  plan.window.input_h = plan.window.output_h = 1;
-  plan.window.input_w = plan.window.output_w = static_cast<int32_t>(rows);
-  SK_TRY_ASSIGN(plan.stage, wide_stage({.context = c,
-                                        .channels = plan.channels_out,
-                                        .activation = c.attrs<ir::FullyConnectedAttrs>().activation}));
-  plan.filter = widened(filter);
-  return conv_kernel(c, std::move(plan));
+Result<KernelPtr> prepare_int16_layer(const Context& c) {
+  SK_TRY_ASSIGN(const Layer layer, Layer::of(c));
+  ConvPlan plan{.window = layer.window,
+                .batches = layer.batches,
+                .channels_in = layer.channels_in,
+                .channels_out = layer.channels_out,
+                .group_in = layer.group_in};
+  SK_TRY_ASSIGN(plan.stage, wide_stage({.context = c, .channels = plan.channels_out, .activation = layer.activation}));
+  plan.filter = widened(c.input(1));
+  const size_t groups = plan.channels_in / plan.group_in;
+  plan.group_out = plan.channels_out / groups;
+  plan.row.resize(plan.filter.size() / plan.channels_out * groups);
+  return make_kernel([plan = std::move(plan), in = c.input_index(0), out = c.output_index()](Tensors t) mutable {
+    run_conv(plan, elements<const int16_t>(t[in]), elements<int16_t>(t[out]));
+  });
 }
 
 Result<KernelPtr> prepare_int16_depthwise_conv_2d(const Context& c) {

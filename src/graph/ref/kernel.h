@@ -166,6 +166,6 @@ using Prepare = Result<KernelPtr>(const Context& context);
 #define OP(kind, ...) Prepare prepare_##kind;
 #include "graph/ir/op.def"
 #undef OP
-Prepare prepare_float_conv_2d, prepare_float_transpose_conv;
+Prepare prepare_float_conv_2d, prepare_float_fully_connected, prepare_float_transpose_conv;
 
 }  // namespace skillet::ref

@@ -173,7 +173,7 @@ void check_conv(std::mt19937& random, bool depthwise) {
   for (size_t id = 0; id < conv.graph.tensors.size(); ++id)
     tensors.push_back(interpreter->tensor(static_cast<ir::TensorId>(id)));
   tensors[static_cast<size_t>(conv.graph.outputs[0])] = wide;
-  auto kernel = prepare_wide_conv_2d(Context(conv.graph, 0));
+  auto kernel = prepare_wide_layer(Context(conv.graph, 0));
   ASSERT_TRUE(kernel.ok()) << kernel.error().message;
   ASSERT_TRUE((*kernel)->run(tensors).ok());
   EXPECT_TRUE(std::ranges::equal(wide, got)) << out.shape.to_string();

@@ -52,6 +52,32 @@ double real_multiplier(const WeightedOp& op, size_t channel) {
 
 }  // namespace
 
+Result<Layer> Layer::of(const Context& c) {
+  const ir::Tensor &input = c.input(0), &filter = c.input(1);
+  if (c.op().kind == ir::OpKind::fully_connected) {
+    const size_t depth = dim(filter, 1);
+    const auto rows = static_cast<int32_t>(elem_count(input) / depth);
+    return Layer{.context = c,
+                 .window = {.input_h = 1, .input_w = rows, .output_h = 1, .output_w = rows},
+                 .channels_in = depth,
+                 .channels_out = dim(filter, 0),
+                 .group_in = depth,
+                 .activation = c.attrs<ir::FullyConnectedAttrs>().activation,
+                 .float_product = true};
+  }
+  const auto& attrs = c.attrs<ir::ConvAttrs>();
+  Layer layer{.context = c,
+              .window = {},
+              .batches = dim(input, 0),
+              .channels_in = dim(input, 3),
+              .channels_out = dim(c.output(), 3),
+              .group_in = dim(filter, 3),
+              .activation = attrs.activation,
+              .float_product = attrs.float_product};
+  SK_TRY_ASSIGN(layer.window, conv_window(c, attrs, input.shape, filter.shape, c.output().shape));
+  return layer;
+}
+
 Result<OutputStage> output_stage(const WeightedOp& op) {
   SK_TRY(check_types(op));
   const Context& c = op.context;

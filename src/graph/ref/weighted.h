@@ -36,6 +36,21 @@ struct WeightedOp {
       false;  // input scale * filter scale is rounded to float, as in TFLite for a filter with one scale
 };
 
+// A CONV_2D, or a FULLY_CONNECTED as a 1x1 convolution over one row of pixels.
+struct Layer {
+  const Context& context;
+  Window window;
+  size_t batches = 1, channels_in = 0, channels_out = 0;
+  size_t group_in = 0;  // input channels that an output channel reads
+  ir::Activation activation = ir::Activation::none;
+  bool float_product = false;
+
+  static Result<Layer> of(const Context& c);
+  WeightedOp operands() const {
+    return {.context = context, .channels = channels_out, .activation = activation, .float_product = float_product};
+  }
+};
+
 // Multipliers as in TFLite's PopulateConvolutionQuantizationParams (int8 convolutions) and
 // GetQuantizedConvolutionMultipler (uint8, and fully connected layers with one filter scale), which differ in rounding.
 // Error if types or quantization do not fit the kernels.
@@ -69,15 +84,14 @@ struct WideStage {
 // For int16 activations with int8 weights. The bias has 32 or 64 bits, which decides how the sums are rounded.
 Result<WideStage> wide_stage(const WeightedOp& op);
 // The operations with weights and int16 input.
-Prepare prepare_int16_conv_2d, prepare_int16_depthwise_conv_2d, prepare_int16_transpose_conv,
-    prepare_int16_fully_connected;
+Prepare prepare_int16_layer, prepare_int16_depthwise_conv_2d, prepare_int16_transpose_conv;
 // The forward convolution of a TRANSPOSE_CONV: its input is this op's output.
 Result<Window> transposed_window(const Context& c);
 
-// CONV_2D of one group and FULLY_CONNECTED, if byte_gemm::available().
-Prepare prepare_byte_conv_2d, prepare_byte_fully_connected;
+// A Layer of one group, if byte_gemm::available().
+Prepare prepare_byte_layer;
 // The same on any CPU: sums of 16-bit products.
-Prepare prepare_wide_conv_2d, prepare_wide_fully_connected;
+Prepare prepare_wide_layer;
 
 // A constant 8-bit filter as int16 with its zero point subtracted: `rows` rows of `row_elems`, each padded with zeros
 // to `stride` elements.

@@ -66,7 +66,7 @@ op 0 CONV_2D in=[0 1 2] out=[3] float_product={}
     expect_values(text.c_str());
     auto graph = ir::parse(text);
     ASSERT_TRUE(graph.ok());
-    auto kernel = prepare_wide_conv_2d(Context(*graph, 0));
+    auto kernel = prepare_wide_layer(Context(*graph, 0));
     ASSERT_TRUE(kernel.ok()) << kernel.error().message;
     Bytes in(1, 0), out(1, 0);
     std::vector<std::span<uint8_t>> tensors = {in, {}, {}, out};
@@ -77,30 +77,26 @@ op 0 CONV_2D in=[0 1 2] out=[3] float_product={}
 
 // The kernels for processors without vectors of bytes.
 TEST(Definition, WideKernelsComputeTheSame) {
-  struct Kind {
-    Prepare* prepare;
-    const char* text;
-  };
-  const Kind kinds[] = {{prepare_wide_conv_2d, R"(tensor 0 "in" {0} 1x5x6x7 scale=0.3 zero=9
+  const char* const texts[] = {R"(tensor 0 "in" {0} 1x5x6x7 scale=0.3 zero=9
 tensor 1 "w" {0} 9x3x3x7 scale=0.02 zero={1} const=random:1
 tensor 2 "b" int32 9 const=random:2
 tensor 3 "out" {0} 1x5x6x9 scale=2.5 zero=11
 inputs 0
 outputs 3
 op 0 CONV_2D in=[0 1 {2}] out=[3] activation=relu
-)"},
-                        {prepare_wide_fully_connected, R"(tensor 0 "in" {0} 3x19 scale=0.3 zero=9
+)",
+                               R"(tensor 0 "in" {0} 3x19 scale=0.3 zero=9
 tensor 1 "w" {0} 9x19 scale=0.02 zero={1} const=random:1
 tensor 2 "b" int32 9 const=random:2
 tensor 3 "out" {0} 3x9 scale=1.5 zero=11
 inputs 0
 outputs 3
 op 0 FULLY_CONNECTED in=[0 1 {2}] out=[3]
-)"}};
-  for (const Kind& kind : kinds) {
+)"};
+  for (const char* const text : texts) {
     for (const auto& [type, zero] : {std::pair("int8", 0), {"uint8", 127}}) {
       for (const char* bias : {"2", "-"}) {
-        const auto graph = ir::parse("graph \"\"\n" + fmt::format(fmt::runtime(kind.text), type, zero, bias));
+        const auto graph = ir::parse("graph \"\"\n" + fmt::format(fmt::runtime(text), type, zero, bias));
         ASSERT_TRUE(graph.ok()) << graph.error().message;
         auto all = Interpreter::create(*graph);
         ASSERT_TRUE(all.ok()) << all.error().message;
@@ -108,7 +104,7 @@ op 0 FULLY_CONNECTED in=[0 1 {2}] out=[3]
         for (size_t i = 0; i < in.size(); ++i) in[i] = static_cast<uint8_t>(i * 37);
         std::ranges::copy(in, all->tensor(0).begin());
         ASSERT_TRUE(all->run().ok());
-        auto kernel = kind.prepare(Context(*graph, 0));
+        auto kernel = prepare_wide_layer(Context(*graph, 0));
         ASSERT_TRUE(kernel.ok()) << kernel.error().message;
         Bytes weights(graph->tensor(1).data.begin(), graph->tensor(1).data.end()),
             added(graph->tensor(2).data.begin(), graph->tensor(2).data.end());
