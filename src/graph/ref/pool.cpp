@@ -1,6 +1,7 @@
 // AVERAGE_POOL_2D, MAX_POOL_2D and L2_POOL_2D. Padding never counts: windows are clipped at the border.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "graph/ref/window.h"
@@ -40,18 +41,25 @@ void list_windows(const PoolPlan& plan, const T* in, T* out, Take take, Finish f
   }
 }
 
-// For each output pixel: resets the accumulators, calls take(accumulators, input pixel) for each pixel of the window,
-// then finish(accumulators, number of pixels, output pixel).
-template <typename T, typename Acc, typename Take, typename Finish>
-void slide(const PoolPlan& plan, const T* in, T* out, Acc initial, Take take, Finish finish) {
-  std::vector<Acc> acc(plan.channels, initial);
-  list_windows(
-      plan, in, out, [&](const T* pixel) { take(acc.data(), pixel); },
-      [&](T* to, int32_t count) {
-        finish(acc.data(), count, to);
-        std::fill(acc.begin(), acc.end(), initial);
-      });
+// Of each channel: value = add(value, element) for each pixel of the window, from `initial` on; the output is
+// finish(value, number of pixels).
+template <typename T, typename Value, typename Add, typename Finish>
+KernelPtr pool_kernel(const Context& c, const PoolPlan& plan, Value initial, Add add, Finish finish) {
+  return make_kernel([=, in = c.input_index(0), out = c.output_index()](Tensors t) {
+    std::vector<Value> all(plan.channels, initial);
+    const auto take = [n = plan.channels, values = all.data(), add](const T* from) {
+      for (size_t i = 0; i < n; ++i) values[i] = add(values[i], from[i]);
+    };
+    const auto end = [n = plan.channels, values = all.data(), finish, initial](T* to, int32_t count) {
+      for (size_t i = 0; i < n; ++i) to[i] = static_cast<T>(finish(values[i], count));
+      std::fill_n(values, n, initial);
+    };
+    list_windows(plan, elements<const T>(t[in]), elements<T>(t[out]), take, end);
+  });
 }
+
+constexpr auto kLarger = [](auto a, auto b) { return std::max(a, b); };
+float limited(float value, FloatRange range) { return std::min(std::max(value, range.min), range.max); }
 
 template <typename T>
 KernelPtr byte_max_pool(const Context& c, const PoolPlan& plan, Range range) {
@@ -71,48 +79,14 @@ KernelPtr byte_max_pool(const Context& c, const PoolPlan& plan, Range range) {
       });
 }
 
-template <typename T, typename Limits>
-KernelPtr max_pool(const Context& c, const PoolPlan& plan, Limits range) {
-  return make_kernel([plan, range, in = c.input_index(0), out = c.output_index()](Tensors t) {
-    const auto take = [n = plan.channels](T* acc, const T* from) {
-      for (size_t i = 0; i < n; ++i) acc[i] = std::max(acc[i], from[i]);
-    };
-    const auto finish = [n = plan.channels, range](const T* acc, int32_t, T* to) {
-      for (size_t i = 0; i < n; ++i)
-        to[i] = static_cast<T>(std::min(std::max<decltype(range.min)>(acc[i], range.min), range.max));
-    };
-    slide(plan, elements<const T>(t[in]), elements<T>(t[out]), std::numeric_limits<T>::lowest(), take, finish);
-  });
-}
-
 template <typename T>
 KernelPtr average_pool(const Context& c, const PoolPlan& plan, Range range) {
-  return make_kernel([plan, range, in = c.input_index(0), out = c.output_index()](Tensors t) {
-    using Sum = std::conditional_t<sizeof(T) == 1, int32_t, int64_t>;
-    const auto take = [n = plan.channels](Sum* acc, const T* from) {
-      for (size_t i = 0; i < n; ++i) acc[i] += from[i];
-    };
-    const auto finish = [n = plan.channels, range](const Sum* acc, int32_t count, T* to) {
-      for (size_t i = 0; i < n; ++i) {
-        const Sum half = acc[i] > 0 ? count / 2 : -(count / 2);
-        to[i] = static_cast<T>(std::clamp<Sum>((acc[i] + half) / count, range.min, range.max));
-      }
-    };
-    slide(plan, elements<const T>(t[in]), elements<T>(t[out]), Sum{0}, take, finish);
-  });
-}
-
-KernelPtr float_average_pool(const Context& c, const PoolPlan& plan, FloatRange range) {
-  return make_kernel([plan, range, in = c.input_index(0), out = c.output_index()](Tensors t) {
-    const auto take = [n = plan.channels](float* acc, const float* from) {
-      for (size_t i = 0; i < n; ++i) acc[i] += from[i];
-    };
-    const auto finish = [n = plan.channels, range](const float* acc, int32_t count, float* to) {
-      for (size_t i = 0; i < n; ++i)
-        to[i] = std::min(std::max(acc[i] / static_cast<float>(count), range.min), range.max);
-    };
-    slide(plan, elements<const float>(t[in]), elements<float>(t[out]), 0.0F, take, finish);
-  });
+  using Sum = std::conditional_t<sizeof(T) == 1, int32_t, int64_t>;
+  const auto finish = [range](Sum sum, int32_t count) {
+    const Sum half = sum > 0 ? count / 2 : -(count / 2);
+    return std::clamp<Sum>((sum + half) / count, range.min, range.max);
+  };
+  return pool_kernel<T>(c, plan, Sum{0}, std::plus<>(), finish);
 }
 
 // Pooling keeps the quantization: TFLite requires it.
@@ -131,37 +105,33 @@ Result<KernelPtr> prepare_max_pool_2d(const Context& c) {
   SK_TRY_ASSIGN(const PoolPlan plan, pool_plan(c));
   if (c.input(0).dtype == ir::DType::float32) {
     SK_TRY_ASSIGN(const FloatRange range, float_activation_range(c, c.attrs<ir::PoolAttrs>().activation));
-    return max_pool<float>(c, plan, range);
+    return pool_kernel<float>(c, plan, std::numeric_limits<float>::lowest(), kLarger,
+                              [range](float value, int32_t) { return limited(value, range); });
   }
   SK_TRY_ASSIGN(const Range range, quantized_range(c));
-  return with_quantized(c.input(0).dtype, [&]<typename T>(T) {
-    if constexpr (sizeof(T) == 1) return byte_max_pool<T>(c, plan, range);
-    return max_pool<T>(c, plan, range);
-  });
+  if (c.input(0).dtype == ir::DType::int16)
+    return pool_kernel<int16_t>(
+        c, plan, std::numeric_limits<int16_t>::lowest(), kLarger,
+        [range](int16_t value, int32_t) { return std::clamp<int32_t>(value, range.min, range.max); });
+  return with_8bit(c.input(0).dtype, [&]<typename T>(T) { return byte_max_pool<T>(c, plan, range); });
 }
 
 Result<KernelPtr> prepare_l2_pool_2d(const Context& c) {
   SK_TRY_ASSIGN(const PoolPlan plan, pool_plan(c));
   if (c.input(0).dtype != ir::DType::float32) return c.unsupported("type {}", ir::dtype_name(c.input(0).dtype));
   SK_TRY_ASSIGN(const FloatRange range, float_activation_range(c, c.attrs<ir::PoolAttrs>().activation));
-  return make_kernel([plan, range, in = c.input_index(0), out = c.output_index()](Tensors t) {
-    const auto take = [n = plan.channels](float* acc, const float* from) {
-      for (size_t i = 0; i < n; ++i) acc[i] += from[i] * from[i];
-    };
-    const auto finish = [n = plan.channels, range](const float* acc, int32_t count, float* to) {
-      for (size_t i = 0; i < n; ++i) {
-        to[i] = std::min(std::max(std::sqrt(acc[i] / static_cast<float>(count)), range.min), range.max);
-      }
-    };
-    slide(plan, elements<const float>(t[in]), elements<float>(t[out]), 0.0F, take, finish);
-  });
+  return pool_kernel<float>(
+      c, plan, 0.0F, [](float sum, float value) { return sum + value * value; },
+      [range](float sum, int32_t count) { return limited(std::sqrt(sum / static_cast<float>(count)), range); });
 }
 
 Result<KernelPtr> prepare_average_pool_2d(const Context& c) {
   SK_TRY_ASSIGN(const PoolPlan plan, pool_plan(c));
   if (c.input(0).dtype == ir::DType::float32) {
     SK_TRY_ASSIGN(const FloatRange range, float_activation_range(c, c.attrs<ir::PoolAttrs>().activation));
-    return float_average_pool(c, plan, range);
+    return pool_kernel<float>(c, plan, 0.0F, std::plus<>(), [range](float sum, int32_t count) {
+      return limited(sum / static_cast<float>(count), range);
+    });
   }
   SK_TRY_ASSIGN(const Range range, quantized_range(c));
   return with_quantized(c.input(0).dtype, [&](auto type) { return average_pool<decltype(type)>(c, plan, range); });

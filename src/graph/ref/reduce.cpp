@@ -169,6 +169,15 @@ KernelPtr arg_kernel(const Context& c, size_t outer, size_t size, size_t inner, 
   });
 }
 
+// True and false are 1 and 0. One value other than `initial` decides.
+Result<KernelPtr> reduce_booleans(const Context& c, bool initial) {
+  SK_TRY_ASSIGN(const ReducePlan plan, reduce_plan(c));
+  if (c.input(0).dtype != ir::DType::boolean) return c.unsupported("type {}", ir::dtype_name(c.input(0).dtype));
+  return fold_kernel<uint8_t>(c, plan, initial, [initial](uint8_t so_far, uint8_t value) {
+    return (value != 0) == initial ? so_far : static_cast<uint8_t>(!initial);
+  });
+}
+
 }  // namespace
 
 Result<KernelPtr> prepare_mean(const Context& c) {
@@ -213,17 +222,8 @@ Result<KernelPtr> prepare_reduce_prod(const Context& c) {
   return with_one_of<int32_t, int64_t>(c, c.input(0).dtype, integer_product);
 }
 
-Result<KernelPtr> prepare_reduce_any(const Context& c) {
-  SK_TRY_ASSIGN(const ReducePlan plan, reduce_plan(c));
-  if (c.input(0).dtype != ir::DType::boolean) return c.unsupported("type {}", ir::dtype_name(c.input(0).dtype));
-  return fold_kernel<uint8_t>(c, plan, 0, [](uint8_t any, uint8_t value) { return any != 0 || value != 0 ? 1 : 0; });
-}
-
-Result<KernelPtr> prepare_reduce_all(const Context& c) {
-  SK_TRY_ASSIGN(const ReducePlan plan, reduce_plan(c));
-  if (c.input(0).dtype != ir::DType::boolean) return c.unsupported("type {}", ir::dtype_name(c.input(0).dtype));
-  return fold_kernel<uint8_t>(c, plan, 1, [](uint8_t all, uint8_t value) { return all != 0 && value != 0 ? 1 : 0; });
-}
+Result<KernelPtr> prepare_reduce_any(const Context& c) { return reduce_booleans(c, false); }
+Result<KernelPtr> prepare_reduce_all(const Context& c) { return reduce_booleans(c, true); }
 
 namespace {
 
