@@ -33,11 +33,7 @@ npu::Support takes(const ir::Graph& graph, ir::OpId op, const npu::Support& othe
 // Rows of assumptions_3576.def: all, and those that an operation that the chip takes stands on.
 std::span<const npu::Assumption> assumptions();
 std::vector<const npu::Assumption*> assumptions_of(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId op);
-// The ends of tables, in the table registers of a program that looks up.
-struct TableEnds {
-  int32_t first = 0, last = 0;
-};
-TableEnds table_ends(const Conv& conv);
+// The program that loads a convolution's table.
 Result<Commands> write_table(const Conv& conv, const TaskPlaces& places);
 // Rounded up to four pixels; one pixel stays one.
 constexpr int64_t in_fours(int64_t pixels) { return pixels == 1 ? 1 : (pixels + 3) / 4 * 4; }

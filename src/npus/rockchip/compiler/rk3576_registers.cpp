@@ -1,9 +1,11 @@
-// The register commands of a convolution for the RK3576, in the order of the vendor's compiler. Specification of the
-// RK3576, sections 3 to 5. Registers that are known only as whole values have them here, with a name.
+// The register commands of a convolution for the RK3576, and of the program that loads a table for later ones of the
+// job, in the order of the vendor's compiler. Specification of the RK3576, sections 3 to 5 and 10. Registers that are
+// known only as whole values have them here, with a name.
 #include <algorithm>
 
 #include "base/int_math.h"
 #include "npus/rockchip/compiler/commands.h"
+#include "npus/rockchip/compiler/elementwise.h"
 #include "npus/rockchip/compiler/rk3576.h"
 
 namespace skillet::npus::rockchip::rk3576 {
@@ -11,18 +13,40 @@ namespace {
 
 namespace r = hw::rk3576;
 
-constexpr uint32_t kConvCon2 = 0xFFF, kWriteCfg = 0x04440100, kByteEnables = 0xFFFF, kByteEnablesHigh = 0x40;
+constexpr uint32_t kConvCon2 = 0xFFF, kByteEnables = 0xFFFF, kByteEnablesHigh = 0x40;
 constexpr uint32_t kBnOff = 0x903, kBnLimits = 0x902, kBnSlope = 0x402, kSlopeOperand = 0x18, kEwOff = 0x010041C1,
-                   kEwLookup = 0x01004140, kErdmaOff = 0x41;
+                   kEwLookup = 0x01004140;
 constexpr uint32_t kTwoCoresEnable = 1U << 24, kTwoCoresAmount = 1U << 16;
 
-// Values that differ between direct convolutions, depthwise ones, and the dummy program.
+// Values that differ between direct convolutions, depthwise ones, the dummy program, and the one that loads a table: it
+// is of the DPU alone.
 struct Mode {
   uint32_t core, bs_cube, bs_cfg, bs_mode, brdma, rdma;
+  uint32_t write_cfg = 0x04440100, lut_cfg = 0, erdma = 0x41;
+  bool loads = false;
 };
 constexpr Mode kDirect{0x1, 0x710, 0x00120080, 1, 0x710, 0x40000010};
 constexpr Mode kDepthwise{0xA, 0x310, 0x00100092, 0, 0x510, 0x40000012};
 constexpr Mode kDummy{0x1, 0x710, 0x00020040, 0, 0x14, 0x40000010};
+constexpr Mode kLoad{0, 0xF00, 0x53, 2, 0, 9, 0x04440000, 0x00FF0000, 1, true};
+
+constexpr int32_t kEntries = 513, kByteLog2 = 7;
+constexpr int32_t kByteEntries = 2;  // from one byte to the next
+
+// By sums of kTableStep / kByteEntries each: the byte's entry; between two bytes the mean of their entries.
+int32_t entry(const Conv& conv, int32_t index) {
+  const auto value = [&](int32_t halves) {
+    const int32_t byte = std::clamp((halves >> 1) + conv.table_zero, INT8_MIN, INT8_MAX);
+    return (*conv.table)[static_cast<size_t>(byte - INT8_MIN)] * (1 << kByteLog2);
+  };
+  return (value(index) + value(index + 1)) / kByteEntries;
+}
+
+// In the table registers of a program that looks up.
+struct TableEnds {
+  int32_t first = 0, last = 0;
+};
+TableEnds table_ends(const Conv& conv) { return {entry(conv, 1 - kEntries), entry(conv, kEntries - 1)}; }
 
 // A program's share of the buffer that both cores use, in banks.
 struct Share {
@@ -32,14 +56,8 @@ struct Share {
 
 class Writer {
  public:
-  Writer(const Conv& conv, const Geometry& g, const Task& task, const TaskPlaces& places)
-      : c_(conv),
-        g_(g),
-        t_(task),
-        at_(places),
-        mode_(task.dummy       ? kDummy
-              : conv.depthwise ? kDepthwise
-                               : kDirect) {
+  Writer(const Conv& conv, const Geometry& g, const Task& task, const TaskPlaces& places, const Mode& mode)
+      : c_(conv), g_(g), t_(task), at_(places), mode_(mode) {
     in_lanes_ = u(conv.depthwise ? task.lanes : g.in_lanes);
     weight_lanes_ = align_up(in_lanes_, u(kAtom));
     kernel_ = weight_lanes_ * u(conv.taps());
@@ -60,6 +78,21 @@ class Writer {
     tables();
     readers();
     trailer();
+    return list_.take();
+  }
+
+  Result<Commands> load(const Conv& conv) {
+    pointer<r::DpuSPointer>();
+    pointer<r::DpuRdmaSPointer>();
+    output();
+    stages();
+    tables();
+    readers();
+    entries(conv, 0);
+    entries(conv, 1);
+    list_.command(hw::Target::none, 0, 0);
+    list_.put(hw::PcRegisterAmounts{});
+    list_.start({.dpu = true, .dpu_rdma = true});
     return list_.take();
   }
 
@@ -165,7 +198,10 @@ class Writer {
 
   void output() {
     const uint32_t width = u(c_.out.width), height = u(t_.out_rows), lanes = u(t_.lanes);
-    put(r::DpuFeatureModeCfg{.output_mode = hw::OutputMode::memory, .depthwise = c_.depthwise, .always = true});
+    put(r::DpuFeatureModeCfg{.flying_mode = mode_.loads ? hw::MainSource::memory : hw::MainSource::core,
+                             .output_mode = hw::OutputMode::memory,
+                             .depthwise = c_.depthwise,
+                             .always = !mode_.loads});
     list_.zeros<r::DpuDataFormat, r::DpuZero4014>();
     put(r::DpuDstBaseAddr{.dst_base_addr = at_.output});
     put(r::DpuDstSurfStride{.dst_surf_stride = u(g_.out_surface)});
@@ -183,8 +219,9 @@ class Writer {
   // By the number of atoms, as in programs; the register's fields are not known.
   uint32_t bs_ow_cfg() const {
     constexpr uint32_t kDirectBase = 0x80011011, kEvenAtoms = 0x100, kDepthwiseBase = 0x00013033,
-                       kDummyValue = 0x80021011;
+                       kDummyValue = 0x80021011, kLoadValue = 0x00020000;
     const uint32_t atoms = ceil_div(u(t_.lanes), u(kAtom));
+    if (mode_.loads) return kLoadValue;
     if (t_.dummy) return kDummyValue;
     if (c_.depthwise) return kDepthwiseBase | ((atoms - 1) & 3) << 8;
     return kDirectBase | (atoms % 2 == 0 ? kEvenAtoms : 0);
@@ -213,25 +250,26 @@ class Writer {
     list_.zeros<r::DpuZero4090, r::DpuZero4094, r::DpuZero409C>();
     no_limits<r::DpuOutMin, r::DpuOutMax>();
     put(r::DpuOutCvtOffset{c_.out_offset});
-    put(r::DpuOutCvtScale{.out_cvt_scale = c_.out_gain.scale});
+    put(r::DpuOutCvtScale{.out_cvt_scale = c_.out_gain.scale, .narrow = mode_.loads});
     constexpr int32_t kSlopeShift = 11;  // then sums that are not negative are larger by these bits
     put(r::DpuOutCvtShift{.out_cvt_shift = u(c_.out_gain.shift + (c_.slope ? kSlopeShift : 0)),
                           .cvt_round = c_.halves_away ? hw::TieAway::half_away : hw::TieAway::half_even});
     const int64_t surfaces = c_.depthwise ? 4 * g_.out_surface : 2 * g_.out_surface;
-    put(r::DpuSurfaceAdd{.surf_add = u(surfaces - int64_t{c_.out.width} * t_.out_rows)});
+    put(r::DpuSurfaceAdd{.surf_add = mode_.loads ? 0 : u(surfaces - int64_t{c_.out.width} * t_.out_rows)});
     put(r::DpuZero40BC{});
-    put(r::DpuWriteCfg{kWriteCfg});
+    put(r::DpuWriteCfg{mode_.write_cfg});
     list_.zeros<r::DpuZero40C8, r::DpuLutMemory>();
     put(r::DpuByteEnables{.enables = kByteEnables, .high = kByteEnablesHigh});
   }
 
   void tables() {
     if (c_.table) return lookup();
-    list_.zeros<r::DpuLutAccessCfg, r::DpuLutAccessData, r::DpuLutCfg, r::DpuLutInfo, r::DpuLutLeStart0,
-                r::DpuLutLeStart1, r::DpuLutLeStart2, r::DpuLutLeStart3, r::DpuLut4120, r::DpuLut4130, r::DpuLutLoEnd0,
-                r::DpuLutLoEnd1, r::DpuLutLoEnd2, r::DpuLutLoEnd3, r::DpuLut4150, r::DpuLut4154, r::DpuLut4160,
-                r::DpuLut4170, r::DpuLut4174, r::DpuLut4184, r::DpuLut4188, r::DpuLut418C, r::DpuLut4190,
-                r::DpuLut4194>();
+    list_.zeros<r::DpuLutAccessCfg, r::DpuLutAccessData>();
+    put(r::DpuLutCfg{mode_.lut_cfg});
+    list_.zeros<r::DpuLutInfo, r::DpuLutLeStart0, r::DpuLutLeStart1, r::DpuLutLeStart2, r::DpuLutLeStart3,
+                r::DpuLut4120, r::DpuLut4130, r::DpuLutLoEnd0, r::DpuLutLoEnd1, r::DpuLutLoEnd2, r::DpuLutLoEnd3,
+                r::DpuLut4150, r::DpuLut4154, r::DpuLut4160, r::DpuLut4170, r::DpuLut4174, r::DpuLut4184, r::DpuLut4188,
+                r::DpuLut418C, r::DpuLut4190, r::DpuLut4194>();
   }
   void lookup() {
     constexpr uint32_t kUse = 0x02000006, kSteps = 0x00050500;  // of 32 in both tables
@@ -257,18 +295,25 @@ class Writer {
     put(r::DpuLut4194{high << 16 | high});
   }
 
+  // Below zero, then above: the last entry of the first table is the first of the second.
+  void entries(const Conv& conv, int32_t table) {
+    put(r::DpuLutAccessCfg{.lut_table_id = u(table), .lut_access_type = 1});
+    for (int32_t i = 0; i < kEntries; ++i)
+      put(r::DpuLutAccessData{.lut_access_data = entry(conv, i + (table - 1) * (kEntries - 1))});
+  }
+
   void readers() {
     put(r::DpuRdmaDataCubeWidth{.width = u(c_.out.width)});
     put(r::DpuRdmaDataCubeHeight{.height = u(t_.out_rows)});
     put(r::DpuRdmaDataCubeChannel{.channel = t_.dummy ? 1 : u(t_.lanes)});
-    put(r::DpuRdmaSrcBaseAddr{});
+    put(r::DpuRdmaSrcBaseAddr{.src_base_addr = mode_.loads ? at_.input : bits::Address{}});
     put(r::DpuRdmaBrdmaCfg{mode_.brdma});
     put(r::DpuRdmaBsBaseAddr{.bs_base_addr = {at_.operands}});
     put(r::DpuRdmaShiftAddr{.shift_addr = {at_.shifts}});
     put(r::DpuRdmaNrdmaCfg{c_.slope ? kSlopeOperand : 0});
     put(r::DpuRdmaBnBaseAddr{.bn_base_addr = {bits::Address{}}});
     put(r::DpuRdmaZero5030{});
-    put(r::DpuRdmaErdmaCfg{kErdmaOff});
+    put(r::DpuRdmaErdmaCfg{mode_.erdma});
     put(r::DpuRdmaEwBaseAddr{});
     put(r::DpuRdmaEwSurfStride{});
     put(r::DpuRdmaFeatureModeCfg{mode_.rdma});
@@ -289,27 +334,27 @@ class Writer {
   const Geometry& g_;
   const Task& t_;
   const TaskPlaces& at_;
-  const Mode mode_;
+  const Mode& mode_;
   uint32_t in_lanes_ = 0, weight_lanes_ = 0, kernel_ = 0, entries_ = 0;
   bool two_cores_ = false;
   CommandList list_;
 };
 
-// One pixel of 16 channels, whose result is not used.
-Result<Commands> write_dummy(const Task& task) {
+// One pixel of 16 channels.
+Conv one_pixel(Gain gain) {
   Conv conv{.in = {1, 1, kAtom}, .out = {1, 1, kAtom}};
-  conv.out_gain = {1 << 14, 14};
-  const Geometry g{.in_lanes = kAtom,
-                   .out_lanes = kAtom,
-                   .kernels = kAtom,
-                   .row_width = 1,
-                   .line_stride = 4,
-                   .surface_stride = 1,
-                   .row_entries = 1,
-                   .out_surface = 1,
-                   .kernel_bytes = kAtom};
-  return Writer(conv, g, task, {}).run();
+  conv.out_gain = gain;
+  return conv;
 }
+constexpr Geometry kOnePixel{.in_lanes = kAtom,
+                             .out_lanes = kAtom,
+                             .kernels = kAtom,
+                             .row_width = 1,
+                             .line_stride = 4,
+                             .surface_stride = 1,
+                             .row_entries = 1,
+                             .out_surface = 1,
+                             .kernel_bytes = kAtom};
 
 }  // namespace
 
@@ -324,7 +369,14 @@ std::string refuses(const Conv& conv) {
 
 Result<Commands> write_commands(const Conv& conv, const Geometry& g, const Task& task, const TaskPlaces& places,
                                 const Tuning&, const NextTask*, bool) {
-  return task.dummy ? write_dummy(task) : Writer(conv, g, task, places).run();
+  if (task.dummy) return Writer(one_pixel({1 << 14, 14}), kOnePixel, task, {}, kDummy).run();
+  return Writer(conv, g, task, places, conv.depthwise ? kDepthwise : kDirect).run();
+}
+
+Result<Commands> write_table(const Conv& conv, const TaskPlaces& places) {
+  const Task task{.rows = 1, .out_rows = 1, .lanes = kAtom};
+  const TaskPlaces own{.input = places.input, .output = places.output};
+  return Writer(one_pixel({1, 0}), kOnePixel, task, own, kLoad).load(conv);
 }
 
 }  // namespace skillet::npus::rockchip::rk3576
