@@ -2,8 +2,6 @@
 // Called by import.cpp. Must not know: files.
 #pragma once
 
-#include <algorithm>
-#include <array>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -23,19 +21,12 @@ struct InOut {
 };
 Result<InOut> in_out(Lowering& l, std::optional<Layout> layout = {});
 
+// The attribute `axis`, counted from the front.
+Result<int64_t> axis_of(Lowering& l, size_t rank, int64_t otherwise);
+
 Result<void> needs_float(Lowering& l);            // input 0
 ir::TensorId number(Lowering& l, float value);    // a constant
 ir::TensorId like(Lowering& l, ir::TensorId of);  // a tensor with the type and shape of `of`
 ir::TensorId arithmetic(Lowering& l, ir::OpKind kind, ir::TensorId a, ir::TensorId b, ir::TensorId to);  // returns `to`
-
-struct KindRow {
-  std::string_view op;
-  ir::OpKind kind;
-};
-template <size_t N>
-ir::OpKind kind_of(const std::array<KindRow, N>& rows, std::string_view op) {
-  const auto row = std::ranges::find(rows, op, &KindRow::op);
-  return row == rows.end() ? ir::OpKind::opaque : row->kind;
-}
 
 }  // namespace skillet::onnx

@@ -7,14 +7,18 @@
 #include "frontend/onnx/file_ops.h"
 
 namespace skillet::onnx {
-namespace {
 
 using ir::OpKind;
 using ir::TensorId;
 
-constexpr std::array kReduce = {KindRow{"ReduceMean", OpKind::mean}, KindRow{"ReduceSum", OpKind::sum},
-                                KindRow{"ReduceMax", OpKind::reduce_max}, KindRow{"ReduceMin", OpKind::reduce_min},
-                                KindRow{"ReduceProd", OpKind::reduce_prod}};
+Result<int64_t> axis_of(Lowering& l, size_t rank, int64_t otherwise) {
+  const auto all = static_cast<int64_t>(rank);
+  const int64_t given = int_of(l.node(), "axis", otherwise), axis = given < 0 ? given + all : given;
+  if (axis < 0 || axis >= all) return error(ErrorCode::malformed, "its axis is outside its {} dimensions", all);
+  return axis;
+}
+
+namespace {
 
 Result<std::vector<int32_t>> axes_of(Lowering& l, size_t rank) {
   std::vector<int64_t> axes = ints_of(l.node(), "axes");
@@ -36,6 +40,7 @@ Result<std::vector<int32_t>> axes_of(Lowering& l, size_t rank) {
   return out;
 }
 
+template <OpKind kind>
 Result<void> reduce(Lowering& l) {
   SK_TRY_ASSIGN(const auto dims, l.input_dims(0));
   const bool keeps = int_of(l.node(), "keepdims", 1) != 0;
@@ -43,7 +48,7 @@ Result<void> reduce(Lowering& l) {
   SK_TRY_ASSIGN(std::vector<int32_t> axes, axes_of(l, dims.size()));
   SK_TRY_ASSIGN(const InOut io, in_out(l, layout));
   for (int32_t& axis : axes) axis = Lowering::axis_in(layout, axis, dims.size());
-  l.emit(kind_of(kReduce, l.unit().op), ir::ReduceAttrs{.keep_dims = keeps}, {io.from, l.ints(axes)}, io.to);
+  l.emit(kind, ir::ReduceAttrs{.keep_dims = keeps}, {io.from, l.ints(axes)}, io.to);
   return {};
 }
 
@@ -61,14 +66,12 @@ Result<void> reduce_l2(Lowering& l) {
 }
 
 // Our operation returns indices without the dimension of `axis`.
-Result<void> arg(Lowering& l, OpKind kind) {
+template <OpKind kind>
+Result<void> arg(Lowering& l) {
   if (int_of(l.node(), "select_last_index", 0) != 0)
     return error(ErrorCode::unsupported, "select_last_index is not supported");
   SK_TRY_ASSIGN(const InOut io, in_out(l, Layout::plain));
-  const auto rank = static_cast<int64_t>(io.dims.size());
-  int64_t axis = int_of(l.node(), "axis", 0);
-  axis += axis < 0 ? rank : 0;
-  if (axis < 0 || axis >= rank) return error(ErrorCode::malformed, "its axis is outside its {} dimensions", rank);
+  SK_TRY_ASSIGN(const int64_t axis, axis_of(l, io.dims.size(), 0));
   std::vector<int32_t> dims = io.dims;
   dims.erase(dims.begin() + axis);
   const TensorId picked = l.temporary_of(ir::DType::int64, dims);
@@ -77,8 +80,6 @@ Result<void> arg(Lowering& l, OpKind kind) {
   l.emit(OpKind::reshape, ir::ReshapeAttrs{shape}, {picked, l.ints(shape)}, io.to);
   return {};
 }
-Result<void> arg_max(Lowering& l) { return arg(l, OpKind::arg_max); }
-Result<void> arg_min(Lowering& l) { return arg(l, OpKind::arg_min); }
 
 // Adds `size` to computed indices below 0, which count from the end.
 TensorId from_the_front(Lowering& l, TensorId which, int32_t size) {
@@ -101,10 +102,7 @@ TensorId from_the_front(Lowering& l, TensorId which, int32_t size) {
 Result<void> gather(Lowering& l) {
   SK_TRY_ASSIGN(const auto dims, l.input_dims(0));
   SK_TRY_ASSIGN(const auto shape, l.input_dims(1));
-  const auto rank = static_cast<int64_t>(dims.size());
-  int64_t axis = int_of(l.node(), "axis", 0);
-  axis += axis < 0 ? rank : 0;
-  if (axis < 0 || axis >= rank) return error(ErrorCode::malformed, "its axis is outside its {} dimensions", rank);
+  SK_TRY_ASSIGN(const int64_t axis, axis_of(l, dims.size(), 0));
   TensorId which = ir::kNoTensor;
   if (l.model().value(l.input(1)->value).is_constant) {
     SK_TRY_ASSIGN(const auto given, l.list(1));
@@ -132,9 +130,7 @@ Result<void> softmax(Lowering& l) {
   SK_TRY_ASSIGN(const auto dims, l.input_dims(0));
   const auto rank = static_cast<int64_t>(dims.size());
   const bool is_old = l.node().since < 13;
-  int64_t axis = int_of(l.node(), "axis", is_old ? 1 : -1);
-  axis += axis < 0 ? rank : 0;
-  if (axis < 0 || axis >= rank) return error(ErrorCode::malformed, "its axis is outside its {} dimensions", rank);
+  SK_TRY_ASSIGN(const int64_t axis, axis_of(l, dims.size(), is_old ? 1 : -1));
   const OpKind kind = l.unit().op == "Softmax" ? OpKind::softmax : OpKind::log_softmax;
   const ir::Attrs attrs = kind == OpKind::softmax ? ir::Attrs(ir::SoftmaxAttrs{}) : ir::Attrs(ir::NoAttrs{});
   const bool is_image = rank >= 3 && axis == 1 && !is_old;
@@ -192,12 +188,9 @@ Result<void> layer_norm(Lowering& l) {
   SK_TRY(needs_float(l));
   if (l.unit().outputs.size() != 1) return error(ErrorCode::unsupported, "its mean output is also used");
   SK_TRY_ASSIGN(const InOut io, in_out(l, Layout::plain));
-  const auto rank = static_cast<int64_t>(io.dims.size());
-  int64_t axis = int_of(l.node(), "axis", -1);
-  axis += axis < 0 ? rank : 0;
-  if (axis < 0 || axis >= rank) return error(ErrorCode::malformed, "its axis is outside its {} dimensions", rank);
+  SK_TRY_ASSIGN(int64_t axis, axis_of(l, io.dims.size(), -1));
   std::vector<int32_t> axes;
-  for (; axis < rank; ++axis) axes.push_back(static_cast<int32_t>(axis));
+  for (; axis < std::ssize(io.dims); ++axis) axes.push_back(static_cast<int32_t>(axis));
   SK_TRY_ASSIGN(const TensorId scale, l.read(1, Layout::plain));
   TensorId offset = ir::kNoTensor;
   if (l.input(2) != nullptr) SK_TRY_INTO(offset, l.read(2, Layout::plain));
@@ -250,14 +243,14 @@ Result<void> batch_norm(Lowering& l) {
 }
 
 constexpr std::array kRows = {
-    LowerRow{"ReduceMean", reduce},
-    LowerRow{"ReduceSum", reduce},
-    LowerRow{"ReduceMax", reduce},
-    LowerRow{"ReduceMin", reduce},
-    LowerRow{"ReduceProd", reduce},
+    LowerRow{"ReduceMean", reduce<OpKind::mean>},
+    LowerRow{"ReduceSum", reduce<OpKind::sum>},
+    LowerRow{"ReduceMax", reduce<OpKind::reduce_max>},
+    LowerRow{"ReduceMin", reduce<OpKind::reduce_min>},
+    LowerRow{"ReduceProd", reduce<OpKind::reduce_prod>},
     LowerRow{"ReduceL2", reduce_l2},
-    LowerRow{"ArgMax", arg_max},
-    LowerRow{"ArgMin", arg_min},
+    LowerRow{"ArgMax", arg<OpKind::arg_max>},
+    LowerRow{"ArgMin", arg<OpKind::arg_min>},
     LowerRow{"Gather", gather},
     LowerRow{"Softmax", softmax},
     LowerRow{"LogSoftmax", softmax},

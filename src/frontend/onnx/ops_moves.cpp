@@ -297,7 +297,8 @@ TensorId depths_in_front(Lowering& l, TensorId from, int32_t size) {
   return to;
 }
 
-Result<void> blocks(Lowering& l, OpKind kind) {
+template <OpKind kind>
+Result<void> blocks(Lowering& l) {
   SK_TRY_ASSIGN(const auto dims, l.input_dims(0));
   const int64_t size = int_of(l.node(), "blocksize", 0);
   const std::string mode = string_of(l.node(), "mode", "DCR");
@@ -311,8 +312,6 @@ Result<void> blocks(Lowering& l, OpKind kind) {
   l.requantize(same, to);
   return {};
 }
-Result<void> depth_to_space(Lowering& l) { return blocks(l, OpKind::depth_to_space); }
-Result<void> space_to_depth(Lowering& l) { return blocks(l, OpKind::space_to_depth); }
 
 constexpr std::array kRows = {
     LowerRow{"Concat", concat},
@@ -326,8 +325,8 @@ constexpr std::array kRows = {
     LowerRow{"Pad", pad},
     LowerRow{"Resize", resize},
     LowerRow{"Upsample", resize},
-    LowerRow{"DepthToSpace", depth_to_space},
-    LowerRow{"SpaceToDepth", space_to_depth},
+    LowerRow{"DepthToSpace", blocks<OpKind::depth_to_space>},
+    LowerRow{"SpaceToDepth", blocks<OpKind::space_to_depth>},
 };
 
 }  // namespace

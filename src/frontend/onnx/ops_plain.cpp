@@ -40,24 +40,10 @@ TensorId arithmetic(Lowering& l, OpKind kind, TensorId a, TensorId b, TensorId t
 
 namespace {
 
-constexpr std::array kUnary = {
-    KindRow{"Relu", OpKind::relu},       KindRow{"Sigmoid", OpKind::logistic}, KindRow{"Tanh", OpKind::tanh},
-    KindRow{"Exp", OpKind::exp},         KindRow{"Log", OpKind::log},          KindRow{"Abs", OpKind::abs},
-    KindRow{"Neg", OpKind::neg},         KindRow{"Sqrt", OpKind::sqrt},        KindRow{"Floor", OpKind::floor},
-    KindRow{"Ceil", OpKind::ceil},       KindRow{"Round", OpKind::round},      KindRow{"Sign", OpKind::sign},
-    KindRow{"Sin", OpKind::sin},         KindRow{"Cos", OpKind::cos},          KindRow{"HardSwish", OpKind::hard_swish},
-    KindRow{"Not", OpKind::logical_not}, KindRow{"Cast", OpKind::cast}};
-constexpr std::array kBinary = {KindRow{"Pow", OpKind::pow},
-                                KindRow{"Equal", OpKind::equal},
-                                KindRow{"Greater", OpKind::greater},
-                                KindRow{"Less", OpKind::less},
-                                KindRow{"GreaterOrEqual", OpKind::greater_equal},
-                                KindRow{"LessOrEqual", OpKind::less_equal},
-                                KindRow{"And", OpKind::logical_and},
-                                KindRow{"Or", OpKind::logical_or}};
+template <OpKind kind>
 Result<void> unary(Lowering& l) {
   SK_TRY_ASSIGN(const InOut io, in_out(l));
-  l.emit(kind_of(kUnary, l.unit().op), ir::NoAttrs{}, {io.from}, io.to);
+  l.emit(kind, ir::NoAttrs{}, {io.from}, io.to);
   return {};
 }
 
@@ -174,7 +160,10 @@ Result<void> of_all(Lowering& l, OpKind kind, size_t count) {
   l.emit(kind, ir::NoAttrs{}, std::move(from), to);
   return {};
 }
-Result<void> binary(Lowering& l) { return of_all(l, kind_of(kBinary, l.unit().op), 2); }
+template <OpKind kind>
+Result<void> binary(Lowering& l) {
+  return of_all(l, kind, 2);
+}
 Result<void> where(Lowering& l) { return of_all(l, OpKind::select_v2, 3); }
 Result<void> sum(Lowering& l) { return of_all(l, OpKind::add_n, 0); }
 
@@ -211,23 +200,23 @@ Result<void> tile(Lowering& l) {
 }
 
 constexpr std::array kRows = {
-    LowerRow{"Relu", unary},
-    LowerRow{"Sigmoid", unary},
-    LowerRow{"Tanh", unary},
-    LowerRow{"Exp", unary},
-    LowerRow{"Log", unary},
-    LowerRow{"Abs", unary},
-    LowerRow{"Neg", unary},
-    LowerRow{"Sqrt", unary},
-    LowerRow{"Floor", unary},
-    LowerRow{"Ceil", unary},
-    LowerRow{"Round", unary},
-    LowerRow{"Sign", unary},
-    LowerRow{"Sin", unary},
-    LowerRow{"Cos", unary},
-    LowerRow{"HardSwish", unary},
-    LowerRow{"Not", unary},
-    LowerRow{"Cast", unary},
+    LowerRow{"Relu", unary<OpKind::relu>},
+    LowerRow{"Sigmoid", unary<OpKind::logistic>},
+    LowerRow{"Tanh", unary<OpKind::tanh>},
+    LowerRow{"Exp", unary<OpKind::exp>},
+    LowerRow{"Log", unary<OpKind::log>},
+    LowerRow{"Abs", unary<OpKind::abs>},
+    LowerRow{"Neg", unary<OpKind::neg>},
+    LowerRow{"Sqrt", unary<OpKind::sqrt>},
+    LowerRow{"Floor", unary<OpKind::floor>},
+    LowerRow{"Ceil", unary<OpKind::ceil>},
+    LowerRow{"Round", unary<OpKind::round>},
+    LowerRow{"Sign", unary<OpKind::sign>},
+    LowerRow{"Sin", unary<OpKind::sin>},
+    LowerRow{"Cos", unary<OpKind::cos>},
+    LowerRow{"HardSwish", unary<OpKind::hard_swish>},
+    LowerRow{"Not", unary<OpKind::logical_not>},
+    LowerRow{"Cast", unary<OpKind::cast>},
     LowerRow{"LeakyRelu", leaky_relu},
     LowerRow{"Elu", elu},
     LowerRow{"Gelu", gelu},
@@ -236,14 +225,14 @@ constexpr std::array kRows = {
     LowerRow{"Reciprocal", reciprocal},
     LowerRow{"Swish", swish},
     LowerRow{"Clip", clip},
-    LowerRow{"Pow", binary},
-    LowerRow{"Equal", binary},
-    LowerRow{"Greater", binary},
-    LowerRow{"Less", binary},
-    LowerRow{"GreaterOrEqual", binary},
-    LowerRow{"LessOrEqual", binary},
-    LowerRow{"And", binary},
-    LowerRow{"Or", binary},
+    LowerRow{"Pow", binary<OpKind::pow>},
+    LowerRow{"Equal", binary<OpKind::equal>},
+    LowerRow{"Greater", binary<OpKind::greater>},
+    LowerRow{"Less", binary<OpKind::less>},
+    LowerRow{"GreaterOrEqual", binary<OpKind::greater_equal>},
+    LowerRow{"LessOrEqual", binary<OpKind::less_equal>},
+    LowerRow{"And", binary<OpKind::logical_and>},
+    LowerRow{"Or", binary<OpKind::logical_or>},
     LowerRow{"Where", where},
     LowerRow{"Sum", sum},
     LowerRow{"PRelu", prelu},
