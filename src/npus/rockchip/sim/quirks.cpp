@@ -104,149 +104,78 @@ bool has_six_banks(const ConvJob* conv, const DpuJob&) { return conv != nullptr 
 
 // ---- changes ----
 
-Result<void> hang(ConvJob*, DpuJob&) { return stall("a quirk of this chip: the task never ends"); }
+Error hang() { return stall("a quirk of this chip: the task never ends"); }
+Error fault() { return not_modelled("a quirk of this chip: a page fault"); }
 
-Result<void> fault(ConvJob*, DpuJob&) { return not_modelled("a quirk of this chip: a page fault"); }
-
-Result<void> drop_padding_kernels(ConvJob* conv, DpuJob& dpu) {
+void drop_padding_kernels(ConvJob* conv, DpuJob& dpu) {
   const int64_t each = conv->weight_bytes / conv->kernels;
   conv->kernels = align_up(dpu.true_lanes, int64_t{2});
   conv->weight_bytes = conv->kernels * each;
-  return {};
 }
-Result<void> transpose(ConvJob* conv, DpuJob&) {
+void transpose(ConvJob* conv, DpuJob&) {
   std::swap(conv->kernel_width, conv->kernel_height);
   conv->transposed = plane_height(*conv) != conv->in_width;
-  return {};
 }
-Result<void> take_one_stride(ConvJob* conv, DpuJob&) {
-  conv->stride_y = conv->stride_x;
-  return {};
-}
-Result<void> take_dilation_as_written(ConvJob* conv, DpuJob&) {
+void take_one_stride(ConvJob* conv, DpuJob&) { conv->stride_y = conv->stride_x; }
+void take_dilation_as_written(ConvJob* conv, DpuJob&) {
   conv->dilation_x = std::max<int64_t>(conv->dilation_x - 1, 1);
   conv->dilation_y = std::max<int64_t>(conv->dilation_y - 1, 1);
-  return {};
 }
-Result<void> drop_limits(ConvJob* conv, DpuJob& dpu) {
+void drop_limits(ConvJob* conv, DpuJob& dpu) {
   if (!has_bn_operands(conv, dpu)) dpu.bn.relu = false, dpu.bn.clamp.reset();
   dpu.ew.relu = false;
   dpu.ew.clamp.reset();
-  return {};
 }
-Result<void> group_by_four(ConvJob*, DpuJob& dpu) {
+void group_by_four(ConvJob*, DpuJob& dpu) {
   dpu.operand_group = 4, dpu.operand_bytes = 32, dpu.correction_at = 16, dpu.multiplier_at = 24;
-  return {};
 }
-Result<void> take_as_signed(ConvJob* conv, DpuJob&) {
-  conv->converter.is_signed = true;
-  return {};
-}
-Result<void> convert_pad(ConvJob* conv, DpuJob&) {
+void take_as_signed(ConvJob* conv, DpuJob&) { conv->converter.is_signed = true; }
+void convert_pad(ConvJob* conv, DpuJob&) {
   for (uint8_t& byte : conv->pad) byte ^= 0x80;
-  return {};
 }
-Result<void> reverse_pixels(ConvJob* conv, DpuJob&) {
-  conv->reversed_pixels = true;
-  return {};
-}
-Result<void> read_apart(ConvJob* conv, DpuJob&) {
-  conv->surface_stride = (conv->in_height - kLinesOfGroup) * conv->in_width;
-  return {};
-}
-Result<void> cut_padding(ConvJob* conv, DpuJob&) {
+void reverse_pixels(ConvJob* conv, DpuJob&) { conv->reversed_pixels = true; }
+void read_apart(ConvJob* conv, DpuJob&) { conv->surface_stride = (conv->in_height - kLinesOfGroup) * conv->in_width; }
+void cut_padding(ConvJob* conv, DpuJob&) {
   conv->pad_left = std::min(conv->pad_left, extent_x(*conv) / 2);
   conv->pad_top = std::min(conv->pad_top, extent_y(*conv) / 2);
-  return {};
 }
-Result<void> drop_notch(ConvJob*, DpuJob& dpu) {
-  dpu.notch_pixels = 0;
-  return {};
-}
-Result<void> drop_surface_stride(ConvJob*, DpuJob& dpu) {
-  dpu.surface_bytes = 0;
-  return {};
-}
-Result<void> narrow_to_16_bits(ConvJob*, DpuJob& dpu) {
-  dpu.ew.bits = 16;
-  return {};
-}
-Result<void> narrow_to_8_bits(ConvJob*, DpuJob& dpu) {
-  dpu.ew.bits = 8;
-  return {};
-}
-Result<void> read_odd_surface_late(ConvJob*, DpuJob& dpu) {
-  dpu.second.address = dpu.main.address + kSurfaceMin * kAtom;
-  return {};
-}
-Result<void> drop_limit_after_two(ConvJob*, DpuJob& dpu) {
-  dpu.ew.clamp.reset();
-  return {};
-}
-Result<void> drop_bn_operands(ConvJob*, DpuJob& dpu) {
-  dpu.bn.alu = dpu.bn.multiply = false;
-  return {};
-}
-Result<void> take_width_as_stride(ConvJob* conv, DpuJob&) {
-  conv->line_stride = conv->in_width;
-  return {};
-}
-Result<void> take_order_of_unsigned(ConvJob*, DpuJob& dpu) {
-  dpu.ew.unsigned_order = true;
-  return {};
-}
-Result<void> read_main_twice(ConvJob*, DpuJob& dpu) {
-  dpu.second = dpu.main;
-  return {};
-}
-Result<void> narrow_products(ConvJob*, DpuJob& dpu) {
-  dpu.bs.narrow_products = true;
-  return {};
-}
-Result<void> shift_as_recorded(ConvJob*, DpuJob& dpu) {
+void drop_notch(ConvJob*, DpuJob& dpu) { dpu.notch_pixels = 0; }
+void drop_surface_stride(ConvJob*, DpuJob& dpu) { dpu.surface_bytes = 0; }
+void narrow_to_16_bits(ConvJob*, DpuJob& dpu) { dpu.ew.bits = 16; }
+void narrow_to_8_bits(ConvJob*, DpuJob& dpu) { dpu.ew.bits = 8; }
+void read_odd_surface_late(ConvJob*, DpuJob& dpu) { dpu.second.address = dpu.main.address + kSurfaceMin * kAtom; }
+void drop_limit_after_two(ConvJob*, DpuJob& dpu) { dpu.ew.clamp.reset(); }
+void drop_bn_operands(ConvJob*, DpuJob& dpu) { dpu.bn.alu = dpu.bn.multiply = false; }
+void take_width_as_stride(ConvJob* conv, DpuJob&) { conv->line_stride = conv->in_width; }
+void take_order_of_unsigned(ConvJob*, DpuJob& dpu) { dpu.ew.unsigned_order = true; }
+void read_main_twice(ConvJob*, DpuJob& dpu) { dpu.second = dpu.main; }
+void narrow_products(ConvJob*, DpuJob& dpu) { dpu.bs.narrow_products = true; }
+void shift_as_recorded(ConvJob*, DpuJob& dpu) {
   constexpr unsigned kRecorded = 14;
   dpu.shift_address = 0;
   dpu.bs.shift = dpu.bs.shift_negative = kRecorded;
-  return {};
 }
-Result<void> limit_first(ConvJob*, DpuJob& dpu) {
+void limit_first(ConvJob*, DpuJob& dpu) {
   dpu.bs.clamp_first = dpu.bn.clamp;
   dpu.bn.clamp.reset();
-  return {};
 }
-Result<void> swap_filter(ConvJob* conv, DpuJob&) {
-  std::swap(conv->kernel_width, conv->kernel_height);
-  return {};
-}
-Result<void> drop_second_bytes(ConvJob* conv, DpuJob&) {
-  conv->first_bytes = true;
-  return {};
-}
-Result<void> read_dense(ConvJob* conv, DpuJob&) {
-  conv->surface_stride = fetched_pixels(*conv) - conv->line_stride;
-  return {};
-}
-Result<void> drop_sixth_bank(ConvJob* conv, DpuJob&) {
+void swap_filter(ConvJob* conv, DpuJob&) { std::swap(conv->kernel_width, conv->kernel_height); }
+void drop_second_bytes(ConvJob* conv, DpuJob&) { conv->first_bytes = true; }
+void read_dense(ConvJob* conv, DpuJob&) { conv->surface_stride = fetched_pixels(*conv) - conv->line_stride; }
+void drop_sixth_bank(ConvJob* conv, DpuJob&) {
   conv->in_height = std::min(conv->in_height, kBanksSeen * kBankUnits / units_of_row(*conv));
-  return {};
 }
-Result<void> drop_lookup(ConvJob*, DpuJob& dpu) {
-  dpu.lookup.on = false;
-  return {};
-}
-Result<void> halve_entries(ConvJob*, DpuJob& dpu) {
-  dpu.lookup.halved = true;
-  return {};
-}
+void drop_lookup(ConvJob*, DpuJob& dpu) { dpu.lookup.on = false; }
+void halve_entries(ConvJob*, DpuJob& dpu) { dpu.lookup.halved = true; }
 
 }  // namespace
 
 std::span<const QuirkRow> quirk_rows(const hw::ChipRow& chip) {
 #define QUIRK(name, assumption, when, change, what) {{#name, #assumption, what}, when, change, nullptr},
 #define CHIP_QUIRK(name, assumption, member, value, what) \
-  {{#name, #assumption, what}, nullptr, nullptr, [](Options& options) { options.member = value; }},
+  {{#name, #assumption, what}, nullptr, {}, [](Options& options) { options.member = value; }},
 #define ERRATUM(name, member, value, what) \
-  {{#name, {}, what}, nullptr, nullptr, [](Options& options) { options.member = value; }},
+  {{#name, {}, what}, nullptr, {}, [](Options& options) { options.member = value; }},
   static constexpr QuirkRow kRows[] = {
 #include "npus/rockchip/sim/quirks.def"
   };
@@ -265,13 +194,15 @@ Result<void> add_quirk(const hw::ChipRow& chip, std::string_view name, Options& 
   const auto row = std::ranges::find(rows, name, [](const QuirkRow& one) { return one.quirk.name; });
   if (row == rows.end()) return error(ErrorCode::invalid_argument, "no quirk '{}'", name);
   if (row->set != nullptr) row->set(options);
-  if (row->change != nullptr) options.quirks.push_back(&*row);
+  if (row->when != nullptr) options.quirks.push_back(&*row);
   return {};
 }
 
 Result<void> apply_quirks(const Options& options, ConvJob* conv, DpuJob& dpu) {
   for (const QuirkRow* row : options.quirks) {
-    if (row->when(conv, dpu)) SK_TRY(row->change(conv, dpu).with_context(row->quirk.name));
+    if (!row->when(conv, dpu)) continue;
+    if (row->effect.end != nullptr) return row->effect.end().with_context(row->quirk.name);
+    row->effect.change(conv, dpu);
   }
   return {};
 }

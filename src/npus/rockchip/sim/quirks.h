@@ -11,11 +11,21 @@
 
 namespace skillet::sim::rockchip {
 
+// A change of the task, or its end.
+struct Effect {
+  void (*change)(ConvJob* conv, DpuJob& dpu) = nullptr;
+  Error (*end)() = nullptr;
+
+  constexpr Effect() = default;
+  constexpr Effect(void (*does)(ConvJob*, DpuJob&)) : change(does) {}
+  constexpr Effect(Error (*does)()) : end(does) {}
+};
+
 struct QuirkRow {
   Quirk quirk;
   // For tasks; null if the quirk only sets an option. `conv` is null if the DPU runs alone.
   bool (*when)(const ConvJob* conv, const DpuJob& dpu);
-  Result<void> (*change)(ConvJob* conv, DpuJob& dpu);
+  Effect effect;
   void (*set)(Options& options);  // null: none
 };
 // Empty if the chip's registers are not known.
