@@ -125,10 +125,12 @@ bool Rewriter::may_keep_constants() const {
   return !added || constant_bytes(graph_) <= target_.constants_max;
 }
 
-ir::TensorId Rewriter::add_ints(std::string name, const std::vector<int32_t>& values) {
+ir::TensorId Rewriter::add_ints(std::string name, const std::vector<int32_t>& values, ir::Shape shape,
+                                ir::Quant quant) {
   Bytes bytes(values.size() * sizeof(int32_t));
   for (size_t i = 0; i < values.size(); ++i) store_le(bytes.data() + i * sizeof(int32_t), values[i]);
-  return add_constant(std::move(name), ir::DType::int32, {static_cast<int32_t>(values.size())}, std::move(bytes));
+  if (shape.rank() == 0) shape = {static_cast<int32_t>(values.size())};
+  return add_constant(std::move(name), ir::DType::int32, std::move(shape), std::move(bytes), std::move(quant));
 }
 
 ir::Op Rewriter::reshape(ir::TensorId from, ir::TensorId to) {
@@ -138,6 +140,11 @@ ir::Op Rewriter::reshape(ir::TensorId from, ir::TensorId to) {
   op.inputs = {from, shape};
   op.outputs = {to};
   return op;
+}
+
+ir::Op Rewriter::transpose(ir::TensorId from, ir::TensorId to, const std::vector<int32_t>& order) {
+  const ir::TensorId by = add_ints(tensor(to).name + "/order", order);
+  return {.kind = ir::OpKind::transpose, .inputs = {from, by}, .outputs = {to}};
 }
 
 bool Rewriter::same_bytes(const std::vector<ir::Op>& one, const std::vector<ir::Op>& other, ir::TensorId from,

@@ -70,8 +70,11 @@ class Rewriter {
   ir::TensorId add(ir::Tensor tensor);
   ir::TensorId add_like(ir::Tensor one, std::string_view suffix, ir::Shape shape);  // of the same type and meaning
   ir::TensorId add_constant(std::string name, ir::DType dtype, ir::Shape shape, Bytes bytes, ir::Quant quant = {});
-  ir::TensorId add_ints(std::string name, const std::vector<int32_t>& values);
+  // int32; without a shape: a list.
+  ir::TensorId add_ints(std::string name, const std::vector<int32_t>& values, ir::Shape shape = {},
+                        ir::Quant quant = {});
   ir::Op reshape(ir::TensorId from, ir::TensorId to);
+  ir::Op transpose(ir::TensorId from, ir::TensorId to, const std::vector<int32_t>& order);
 
   // True if the CPU kernels give the same result for every byte (every pair of bytes) of `from` with both lists, which
   // end in `to`.

@@ -43,13 +43,11 @@ void move_bytes(Rewriter& rewriter, ir::OpId id) {
   const ir::OpId producer = rewriter.only_producer(op.inputs[0]);
   if (producer < 0 || rewriter.op(producer).kind != ir::OpKind::dequantize) return;
   ir::Op back = rewriter.op(producer);
-  ir::Tensor moved = rewriter.tensor(back.inputs[0]);
-  if (!is_computed_byte(moved)) return;
-  moved.shape = rewriter.tensor(op.outputs[0]).shape;
-  moved.name += "/moved";
+  const ir::Tensor bytes = rewriter.tensor(back.inputs[0]);
+  if (!is_computed_byte(bytes)) return;
   op.inputs[0] = back.inputs[0];
   back.outputs = op.outputs;
-  back.inputs = op.outputs = {rewriter.add(std::move(moved))};
+  back.inputs = op.outputs = {rewriter.add_like(bytes, "/moved", rewriter.tensor(op.outputs[0]).shape)};
   std::string text = fmt::format("{} moves bytes, before DEQUANTIZE", ir::op_name(op));
   rewriter.replace({.ops = {producer, id},
                     .kept = id,

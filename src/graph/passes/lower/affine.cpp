@@ -107,12 +107,10 @@ bool widens(const ir::Shape& from, const ir::Shape& to) {
 }
 
 ir::TensorId as_image_of(Rewriter& rewriter, ir::TensorId id) {
-  ir::Tensor image = rewriter.tensor(id);
-  if (is_image(image.shape)) return id;
-  const int32_t channels = image.shape.back(0);
-  image.name += "/image";
-  image.shape = as_image(static_cast<int32_t>(image.shape.elems() / channels), channels);
-  return rewriter.add(std::move(image));
+  const ir::Shape shape = rewriter.tensor(id).shape;
+  if (is_image(shape)) return id;
+  const int32_t channels = shape.back(0), pixels = static_cast<int32_t>(shape.elems() / channels);
+  return rewriter.add_like(rewriter.tensor(id), "/image", as_image(pixels, channels));
 }
 
 }  // namespace

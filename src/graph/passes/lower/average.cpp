@@ -200,10 +200,8 @@ void add_taps(Rewriter& rewriter, const Average& average, const Weights& weights
   const float scale = average.scale(weights);
   op.inputs.push_back(
       rewriter.add_constant(to.name + "/ones", from.dtype, std::move(filter), std::move(taps), {{scale}, {0}, 0}));
-  Bytes biases(4 * static_cast<size_t>(outputs));
-  for (size_t i = 0; i < biases.size(); i += 4) store_le(biases.data() + i, weights.bias);
-  op.inputs.push_back(rewriter.add_constant(to.name + "/half", ir::DType::int32, {outputs}, std::move(biases),
-                                            {{from.quant.scale() * scale}, {0}, 0}));
+  op.inputs.push_back(rewriter.add_ints(to.name + "/half", std::vector(static_cast<size_t>(outputs), weights.bias), {},
+                                        {{from.quant.scale() * scale}, {0}, 0}));
 }
 
 }  // namespace skillet::passes

@@ -12,12 +12,7 @@ class ByAxes {
  public:
   ByAxes(Rewriter& rewriter, ir::TensorId to) : rewriter_(rewriter), to_(rewriter.tensor(to)) {}
 
-  void turn(ir::TensorId from, ir::TensorId to) {
-    ir::Op op{.kind = ir::OpKind::transpose};
-    op.inputs = {from, rewriter_.add_ints(rewriter_.tensor(to).name + "/order", {0, 2, 3, 1})};
-    op.outputs = {to};
-    ops_.push_back(std::move(op));
-  }
+  void turn(ir::TensorId from, ir::TensorId to) { ops_.push_back(rewriter_.transpose(from, to, {0, 2, 3, 1})); }
   ir::TensorId turned(ir::TensorId from) {
     const ir::Shape shape = rewriter_.tensor(from).shape;
     const ir::TensorId to =
@@ -37,8 +32,7 @@ class ByAxes {
     const ir::TensorId to = rewriter_.add_like(to_, ops_.size() == 1 ? "/by_rows" : "/by_columns",
                                                {1, image.shape[1], image.shape[2], size});
     const std::string name = rewriter_.tensor(to).name + "/parts";
-    ir::ConvAttrs attrs{.padding = ir::Padding::valid};
-    attrs.activation = activation;
+    const ir::ConvAttrs attrs{.padding = ir::Padding::valid, .activation = activation};
     ir::Op op{.kind = ir::OpKind::conv_2d, .attrs = attrs};
     op.inputs = {from,
                  rewriter_.add_constant(name, image.dtype, {size, 1, 1, image.shape[3]}, std::move(weights),

@@ -17,12 +17,10 @@ std::vector<ir::Op> made(Rewriter& rewriter, const Average& average, const Weigh
   ir::Op op{.kind = ir::OpKind::depthwise_conv_2d, .attrs = average.attrs, .inputs = {average.from}};
   add_weights(rewriter, average, weights, {1, average.rows, average.columns, channels}, channels, op);
   op.outputs = {average.to};
-  if (to.shape.rank() != 4) {
-    ir::Tensor image = to;
-    image.name += "/image";
-    image.shape = {from.shape[0], from.shape[1] - average.rows + 1, from.shape[2] - average.columns + 1, channels};
-    op.outputs = {rewriter.add(std::move(image))};
-  }
+  if (to.shape.rank() != 4)
+    op.outputs = {rewriter.add_like(
+        to, "/image",
+        {from.shape[0], from.shape[1] - average.rows + 1, from.shape[2] - average.columns + 1, channels})};
   const ir::TensorId result = op.outputs[0];
   std::vector<ir::Op> ops;
   if (by_blocks)

@@ -59,8 +59,7 @@ std::vector<ir::Op> sum_of_pixels(Rewriter& rewriter, const Average& average, co
   ir::Op transpose{.kind = ir::OpKind::transpose};
   transpose.inputs = {average.from, rewriter.add_ints(to.name + "/order", {0, 3, 1, 2})};
   transpose.outputs = {planes};
-  ir::ConvAttrs attrs{.padding = ir::Padding::valid};
-  attrs.activation = average.attrs.activation;
+  const ir::ConvAttrs attrs{.padding = ir::Padding::valid, .activation = average.attrs.activation};
   ir::Op conv{.kind = ir::OpKind::conv_2d, .attrs = attrs, .inputs = {image}, .outputs = {sums}};
   Bytes taps(static_cast<size_t>(each) * static_cast<size_t>(each) * static_cast<size_t>(pixels), 0);
   for (int32_t i = 0; i < each; ++i)

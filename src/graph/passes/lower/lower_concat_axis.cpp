@@ -55,10 +55,8 @@ bool is_plain(const Rewriter& rewriter, const ir::Op& op, const Pieces& all) {
 }
 
 ir::TensorId flat(Rewriter& rewriter, ir::TensorId id) {
-  ir::Tensor one = rewriter.tensor(id);
-  one.name += "/flat";
-  one.shape = {1, 1, 1, static_cast<int32_t>(one.shape.elems())};
-  return rewriter.add(std::move(one));
+  const ir::Tensor& one = rewriter.tensor(id);
+  return rewriter.add_like(one, "/flat", {1, 1, 1, static_cast<int32_t>(one.shape.elems())});
 }
 
 // The most columns of which all pieces, of so many pixels each, have whole rows.

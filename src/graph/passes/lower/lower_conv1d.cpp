@@ -150,10 +150,9 @@ ir::TensorId lengthen(Rewriter& rewriter, ir::TensorId id, int along, int32_t mo
   ir::Shape shape = rewriter.tensor(id).shape;
   shape.dims[static_cast<size_t>(along)] += more;
   const ir::TensorId longer = rewriter.add_like(rewriter.tensor(id), "/longer", std::move(shape));
-  Bytes amounts(8 * 4, 0);
-  store_le(amounts.data() + static_cast<ptrdiff_t>(along) * 8 + 4, more);
-  const ir::TensorId margins =
-      rewriter.add_constant(rewriter.tensor(id).name + "/margins", ir::DType::int32, {4, 2}, std::move(amounts));
+  std::vector<int32_t> amounts(8, 0);
+  amounts[static_cast<size_t>(along) * 2 + 1] = more;
+  const ir::TensorId margins = rewriter.add_ints(rewriter.tensor(id).name + "/margins", amounts, {4, 2});
   ops.push_back({.kind = ir::OpKind::pad, .inputs = {id, margins}, .outputs = {longer}});
   return longer;
 }
@@ -223,9 +222,9 @@ std::vector<ir::Op> in_blocks(Rewriter& rewriter, const ir::Op& op, int32_t outp
       rewriter.add_like(rewriter.tensor(from), "/blocks", in_blocks(rewriter.tensor(from).shape, along, block));
   ops.push_back(by == Blocks::by_reshape ? rewriter.reshape(from, image)
                                          : folded(rewriter, from, image, layer->axes, block));
-  ir::ConvAttrs attrs{.padding = layer->attrs.padding};
-  attrs.activation = layer->attrs.activation;
-  attrs.float_product = layer->attrs.float_product;
+  const ir::ConvAttrs attrs{.padding = layer->attrs.padding,
+                            .activation = layer->attrs.activation,
+                            .float_product = layer->attrs.float_product};
   ir::Op conv{.kind = ir::OpKind::conv_2d, .attrs = attrs};
   conv.inputs = {image,
                  rewriter.add_constant(layer->filter.name + "/blocks", layer->filter.dtype, shape,

@@ -34,21 +34,16 @@ void lower_dense_as_conv(Rewriter& rewriter, ir::OpId id) {
   const bool float_product = !multiplies_alike(input, filter, output);
   if (rows < 2 || rows > INT32_MAX || (float_product && rewriter.for_files()) || rewriter.level(id) == Level::proven)
     return;
-  ir::Tensor pixels = input, results = output;
-  pixels.name += "/pixels";
-  results.name += "/pixels";
-  pixels.shape = as_image(static_cast<int32_t>(rows), depth);
-  results.shape = as_image(static_cast<int32_t>(rows), outputs);
-  ir::Tensor weights = filter;
-  weights.name += "/1x1";
-  weights.shape = {outputs, 1, 1, depth};
-  ir::ConvAttrs attrs{.padding = ir::Padding::valid};
-  attrs.activation = old.as<ir::FullyConnectedAttrs>().activation;
-  attrs.float_product = float_product;
-  ir::Op op{.kind = ir::OpKind::conv_2d, .attrs = attrs};
-  op.inputs = {rewriter.add(std::move(pixels)), rewriter.add(std::move(weights)), old.input(2)};
-  op.outputs = {rewriter.add(std::move(results))};
-  const ir::TensorId from = op.inputs[0], to = op.outputs[0];
+  const auto pixels = static_cast<int32_t>(rows);
+  const ir::TensorId from = rewriter.add_like(input, "/pixels", as_image(pixels, depth));
+  const ir::TensorId weights = rewriter.add_like(filter, "/1x1", {outputs, 1, 1, depth});
+  const ir::TensorId to = rewriter.add_like(output, "/pixels", as_image(pixels, outputs));
+  ir::Op op{.kind = ir::OpKind::conv_2d,
+            .attrs = ir::ConvAttrs{.padding = ir::Padding::valid,
+                                   .activation = old.as<ir::FullyConnectedAttrs>().activation,
+                                   .float_product = float_product},
+            .inputs = {from, weights, old.input(2)},
+            .outputs = {to}};
   rewriter.replace(id, {rewriter.reshape(old.inputs[0], from), std::move(op), rewriter.reshape(to, old.outputs[0])},
                    fmt::format("FULLY_CONNECTED of {} rows becomes CONV_2D 1x1", rows));
 }

@@ -145,7 +145,7 @@ class Writer {
     const auto inputs = static_cast<int32_t>(from_.shape.elems() / channels);
     const ir::TensorId planes = rewriter_.add_like(from_, "/planes", {1, channels, from_.shape[1], from_.shape[2]});
     const ir::TensorId image = rewriter_.add_like(from_, "/pixels", as_image(channels, inputs));
-    move(mixture_.from, planes, {0, 3, 1, 2});
+    ops_.push_back(rewriter_.transpose(mixture_.from, planes, {0, 3, 1, 2}));
     ops_.push_back(rewriter_.reshape(planes, image));
     const ir::TensorId sums = rewriter_.add_like(to_, "/pixels", as_image(channels, outputs_));
     if (filters.size() == 1) {
@@ -171,12 +171,6 @@ class Writer {
     one.quant.zero_points = {zero};
     return rewriter_.add(std::move(one));
   }
-  void move(ir::TensorId from, ir::TensorId to, const std::vector<int32_t>& order) {
-    ir::Op op{.kind = ir::OpKind::transpose};
-    op.inputs = {from, rewriter_.add_ints(rewriter_.tensor(to).name + "/order", order)};
-    op.outputs = {to};
-    ops_.push_back(std::move(op));
-  }
   void return_from(ir::TensorId sums, int32_t channels) {
     if (outputs_ == 1) {
       ops_.push_back(rewriter_.reshape(sums, mixture_.to));
@@ -187,7 +181,7 @@ class Writer {
     const ir::TensorId planes = rewriter_.add_like(to_, "/planes", {1, channels, height, width});
     ops_.push_back(rewriter_.reshape(sums, planes));
     const ir::TensorId image = is_image ? mixture_.to : rewriter_.add_like(to_, "/image", {1, height, width, channels});
-    move(planes, image, {0, 2, 3, 1});
+    ops_.push_back(rewriter_.transpose(planes, image, {0, 2, 3, 1}));
     if (!is_image) ops_.push_back(rewriter_.reshape(image, mixture_.to));
   }
   void convolve(ir::TensorId image, ir::TensorId to, const Filter& filter, ir::Activation activation) {
@@ -197,18 +191,15 @@ class Writer {
       for (const MixturePart& part : mixture_.pixels[i])
         weights[i * inputs + static_cast<size_t>(part.pixel)] += static_cast<uint8_t>(filter.unit * part.amount);
     }
-    Bytes biases(4 * static_cast<size_t>(outputs_));
-    for (size_t i = 0; i < biases.size(); i += 4) store_le(biases.data() + i, filter.bias);
     const std::string name = rewriter_.tensor(to).name;
     const float scale = search_.scale(filter.unit), sum_scale = from_.quant.scale() * scale;
-    ir::ConvAttrs attrs{.padding = ir::Padding::valid};
-    attrs.activation = activation;
+    const ir::ConvAttrs attrs{.padding = ir::Padding::valid, .activation = activation};
     ir::Op op{.kind = ir::OpKind::conv_2d, .attrs = attrs, .inputs = {image}};
     op.inputs.push_back(rewriter_.add_constant(name + "/parts", from_.dtype,
                                                {outputs_, 1, 1, static_cast<int32_t>(inputs)}, std::move(weights),
                                                {{scale}, {0}, 0}));
-    op.inputs.push_back(
-        rewriter_.add_constant(name + "/bias", ir::DType::int32, {outputs_}, std::move(biases), {{sum_scale}, {0}, 0}));
+    op.inputs.push_back(rewriter_.add_ints(name + "/bias", std::vector(mixture_.pixels.size(), filter.bias), {},
+                                           {{sum_scale}, {0}, 0}));
     op.outputs = {to};
     ops_.push_back(std::move(op));
   }

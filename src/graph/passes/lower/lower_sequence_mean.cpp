@@ -25,21 +25,15 @@ bool is_of_row(const Rewriter& rewriter, const ir::Op& op) {
 void lower_sequence_mean(Rewriter& rewriter, ir::OpId id) {
   const ir::Op old = rewriter.op(id);
   if (!is_of_row(rewriter, old) || rewriter.level(id) == Level::proven) return;
-  ir::Tensor row = rewriter.tensor(old.inputs[0]);
-  row.name += "/row";
-  row.shape = {1, 1, row.shape[1], row.shape[2]};
-  const ir::TensorId image = rewriter.add(std::move(row));
+  const ir::Tensor& row = rewriter.tensor(old.inputs[0]);
+  const ir::TensorId image = rewriter.add_like(row, "/row", {1, 1, row.shape[1], row.shape[2]});
   std::vector<ir::Op> ops = {rewriter.reshape(old.inputs[0], image)};
   ir::Op mean{.kind = old.kind, .attrs = ir::ReduceAttrs{.keep_dims = false}};
   mean.inputs = {image, rewriter.add_ints(rewriter.tensor(old.outputs[0]).name + "/axes", {1, 2})};
   mean.outputs = {old.outputs[0]};
-  ir::Tensor flat = rewriter.tensor(old.outputs[0]);
+  const ir::Tensor flat = rewriter.tensor(old.outputs[0]);
   const bool is_flat = flat.shape.rank() == 2;
-  if (!is_flat) {
-    flat.name += "/flat";
-    flat.shape = {1, rewriter.tensor(image).shape[3]};
-    mean.outputs = {rewriter.add(std::move(flat))};
-  }
+  if (!is_flat) mean.outputs = {rewriter.add_like(flat, "/flat", {1, rewriter.tensor(image).shape[3]})};
   const ir::TensorId result = mean.outputs[0];
   ops.push_back(std::move(mean));
   if (!is_flat) ops.push_back(rewriter.reshape(result, old.outputs[0]));

@@ -116,11 +116,8 @@ bool is_image(const ir::Tensor& one) {
 
 // The tensor itself, or a tensor of the same elements with the shape of an image.
 ir::TensorId add_image(Rewriter& rewriter, ir::TensorId id) {
-  ir::Tensor one = rewriter.tensor(id);
-  if (one.shape.rank() == 4) return id;
-  one.name += "/image";
-  one.shape = image_of(one.shape);
-  return rewriter.add(std::move(one));
+  const ir::Tensor& one = rewriter.tensor(id);
+  return one.shape.rank() == 4 ? id : rewriter.add_like(one, "/image", image_of(one.shape));
 }
 
 void rewrite(Rewriter& rewriter, ir::OpId id) {

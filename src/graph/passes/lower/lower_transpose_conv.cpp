@@ -106,8 +106,7 @@ ir::Op convolution(Rewriter& rewriter, const ir::Op& old, ir::TensorId image, co
   const int32_t block = rows.stride * columns.stride;
   ir::Quant quant = repeated(filter.quant, block);
   const ir::Shape shape{filter.shape[0] * block, rows.taps(), columns.taps(), filter.shape[3] * columns.parts};
-  ir::ConvAttrs attrs;
-  attrs.activation = old.as<ir::ConvAttrs>().activation;
+  const ir::ConvAttrs attrs{.activation = old.as<ir::ConvAttrs>().activation};
   ir::Op op{.kind = ir::OpKind::conv_2d, .attrs = attrs};
   op.inputs = {image,
                rewriter.add_constant(filter.name + "/phases", filter.dtype, shape, phases(filter, rows, columns),
@@ -143,10 +142,8 @@ ir::TensorId input_of(Rewriter& rewriter, ir::TensorId image, const Axis& rows, 
   if (rows.more() + columns.more() == 0) return image;
   const ir::TensorId longer = rewriter.add_like(
       in, "/longer", {in.shape[0], in.shape[1] + rows.more(), in.shape[2] + columns.more(), in.shape[3]});
-  const std::vector<int32_t> amounts = {0, 0, 0, rows.more(), 0, columns.more(), 0, 0};
-  Bytes bytes(amounts.size() * 4);
-  for (size_t i = 0; i < amounts.size(); ++i) store_le(bytes.data() + 4 * i, amounts[i]);
-  const ir::TensorId margins = rewriter.add_constant(in.name + "/margins", ir::DType::int32, {4, 2}, std::move(bytes));
+  const ir::TensorId margins =
+      rewriter.add_ints(in.name + "/margins", {0, 0, 0, rows.more(), 0, columns.more(), 0, 0}, {4, 2});
   ops.push_back({.kind = ir::OpKind::pad, .inputs = {image, margins}, .outputs = {longer}});
   return longer;
 }

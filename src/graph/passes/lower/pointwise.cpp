@@ -66,12 +66,10 @@ std::optional<ir::Op> pointwise(Rewriter& rewriter, ir::TensorId from_id, ir::Te
     factors.weight_zero = std::clamp(lowest - least, lowest, lowest + 255);
     if (most + factors.weight_zero > lowest + 255) return std::nullopt;
   }
-  Bytes bytes, biases(4 * factors.biases.size());
+  Bytes bytes;
   for (const int32_t weight : factors.weights) bytes.push_back(static_cast<uint8_t>(weight + factors.weight_zero));
-  for (size_t i = 0; i < factors.biases.size(); ++i) store_le(biases.data() + 4 * i, factors.biases[i]);
   const auto channels = static_cast<int32_t>(factors.weights.size());
-  ir::ConvAttrs attrs{.padding = ir::Padding::valid};
-  attrs.activation = factors.activation;
+  const ir::ConvAttrs attrs{.padding = ir::Padding::valid, .activation = factors.activation};
   const bool widens = from.shape.back(0) != channels;
   ir::Op op{.kind = widens ? ir::OpKind::conv_2d : ir::OpKind::depthwise_conv_2d, .attrs = attrs};
   op.inputs = {from_id,
@@ -80,8 +78,8 @@ std::optional<ir::Op> pointwise(Rewriter& rewriter, ir::TensorId from_id, ir::Te
                                      std::move(bytes), {{factors.scale}, {factors.weight_zero}, 0}),
                ir::kNoTensor};
   if (!factors.biases.empty())
-    op.inputs[2] = rewriter.add_constant(to.name + "/offsets", ir::DType::int32, {channels}, std::move(biases),
-                                         {{from.quant.scale() * factors.scale}, {0}, 0});
+    op.inputs[2] = rewriter.add_ints(to.name + "/offsets", factors.biases, {channels},
+                                     {{from.quant.scale() * factors.scale}, {0}, 0});
   op.outputs = {to_id};
   return op;
 }

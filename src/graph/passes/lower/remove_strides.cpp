@@ -39,17 +39,16 @@ void unstride_op(Rewriter& rewriter, ir::OpId id) {
 
 // Channel `c` of pixel (y, x) of each block becomes channel (2 y + x) channels + c.
 ir::Op blocks(Rewriter& rewriter, ir::TensorId from) {
-  ir::Tensor to = rewriter.tensor(from);
-  const int32_t rows = to.shape[1], columns = to.shape[2], channels = to.shape[3];
-  to.name += "/blocks";
-  to.shape = {1, ceil_div(rows, 2), ceil_div(columns, 2), 4 * channels};
+  const ir::Tensor image = rewriter.tensor(from);
+  const int32_t rows = image.shape[1], columns = image.shape[2], channels = image.shape[3];
   const bool is_even = rows % 2 == 0 && columns % 2 == 0;
   ir::Op op{.kind = ir::OpKind::conv_2d,
             .attrs = ir::ConvAttrs{
                 .padding = is_even ? ir::Padding::valid : ir::Padding::same, .stride_h = 2, .stride_w = 2}};
-  op.inputs = {from, picks_in_order(rewriter, to.name + "/picks", to.dtype, {4 * channels, 2, 2, channels}),
+  op.inputs = {from,
+               picks_in_order(rewriter, image.name + "/blocks/picks", image.dtype, {4 * channels, 2, 2, channels}),
                ir::kNoTensor};
-  op.outputs = {rewriter.add(std::move(to))};
+  op.outputs = {rewriter.add_like(image, "/blocks", {1, ceil_div(rows, 2), ceil_div(columns, 2), 4 * channels})};
   return op;
 }
 

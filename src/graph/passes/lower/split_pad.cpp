@@ -12,6 +12,11 @@ constexpr int32_t kStepsMax = 8;
 
 int32_t largest(const std::vector<int32_t>& amounts) { return amounts.empty() ? 0 : std::ranges::max(amounts); }
 
+ir::Shape with_margins(ir::Shape shape, const std::vector<int32_t>& amounts) {
+  for (size_t i = 0; i < shape.dims.size(); ++i) shape.dims[i] += amounts[2 * i] + amounts[2 * i + 1];
+  return shape;
+}
+
 // PADs that add at most `step` on each side.
 std::vector<ir::Op> steps_of(Rewriter& rewriter, ir::TensorId from, ir::TensorId result, std::vector<int32_t> left,
                              int32_t step) {
@@ -23,17 +28,9 @@ std::vector<ir::Op> steps_of(Rewriter& rewriter, ir::TensorId from, ir::TensorId
       amount -= now.back();
     }
     const ir::Tensor before = rewriter.tensor(from);
-    Bytes bytes(now.size() * 4);
-    for (size_t i = 0; i < now.size(); ++i) store_le(bytes.data() + 4 * i, now[i]);
-    const ir::TensorId amounts =
-        rewriter.add_constant(before.name + "/margins", ir::DType::int32, {before.shape.rank(), 2}, std::move(bytes));
+    const ir::TensorId amounts = rewriter.add_ints(before.name + "/margins", now, {before.shape.rank(), 2});
     ir::TensorId to = result;
-    if (largest(left) > 0) {
-      ir::Tensor more = before;
-      more.name += "/padded";
-      for (size_t i = 0; i < more.shape.dims.size(); ++i) more.shape.dims[i] += now[2 * i] + now[2 * i + 1];
-      to = rewriter.add(std::move(more));
-    }
+    if (largest(left) > 0) to = rewriter.add_like(before, "/padded", with_margins(before.shape, now));
     ops.push_back({.kind = ir::OpKind::pad, .inputs = {from, amounts}, .outputs = {to}});
     from = to;
   }
@@ -78,11 +75,8 @@ void take_apart(Rewriter& rewriter, ir::OpId id) {
   const int32_t most = largest(margins);
   if (most == 0 || !is_computed_byte(in) || rewriter.level(id) != Level::refused) return;
   for (int32_t count = 1; count <= std::min(kStepsMax, most); ++count) {
-    ir::Tensor padded = in;
-    padded.name += "/margin";
-    for (size_t i = 0; i < padded.shape.dims.size(); ++i) padded.shape.dims[i] += margins[2 * i] + margins[2 * i + 1];
     ir::Op op = old;
-    op.inputs[0] = rewriter.add(std::move(padded));
+    op.inputs[0] = rewriter.add_like(in, "/margin", with_margins(in.shape, margins));
     std::get<ir::ConvAttrs>(op.attrs).padding = ir::Padding::valid;
     std::vector<ir::Op> ops = steps_of(rewriter, old.inputs[0], op.inputs[0], margins, (most - 1) / count + 1);
     std::string text = fmt::format("{} with up to {} of padding becomes PAD and one without", ir::op_name(old), most);
