@@ -47,6 +47,21 @@ class TextChanges {
         for (const int64_t value : values) take(replaced(all, part, std::to_string(value)));
   }
 
+  // The text with each number as a blank, {0}: one blank for all places of a number, or one for each place.
+  std::vector<std::string> with_blanks() const {
+    const std::vector<std::string> all = parts();
+    std::vector<std::string> out;
+    for (const std::string& part : std::set<std::string>(all.begin(), all.end()))
+      if (is_number(part)) out.push_back(replaced(all, part, "{0}"));
+    for (size_t i = 0; i < all.size(); ++i) {
+      if (!is_number(all[i]) || std::ranges::count(all, all[i]) == 1) continue;
+      std::vector<std::string> one = all;
+      one[i] = "{0}";
+      out.push_back(replaced(one, "", ""));
+    }
+    return out;
+  }
+
  private:
   void everywhere(const std::function<void(const std::string&)>& take) const {
     const std::vector<std::string> all = parts();

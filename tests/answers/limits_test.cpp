@@ -1,10 +1,9 @@
 // The sizes, strides, pads, scales and zero points up to which the shape rules and the chips accept an operation. Each
 // number is varied over its whole range, and the values at which an answer changes are hashed. So a limit that moves by
 // one is noticed. See graphs_test.cpp.
-#include <functional>
-
 #include "answers/lines.h"
 #include "answers/number_texts.h"
+#include "answers/ranges.h"
 #include "base/log.h"
 #include "graph/ir/graph.h"
 #include "npu/driver.h"
@@ -14,14 +13,6 @@ namespace {
 
 constexpr const char* kFile = "tests/expectations/answers.txt";
 constexpr int64_t kFarthest = int64_t{1} << 20;  // values of a number
-constexpr size_t kChangesMax = 12;               // that a line lists
-
-// A text without its numbers: the kind of answer.
-std::string without_numbers(std::string text) {
-  std::erase_if(text, [](char c) { return (c >= '0' && c <= '9') || c == '-' || c == '.'; });
-  return text;
-}
-
 constexpr const char* kChips[] = {"a311d",         "imx8mp",        "rk3588",       "rk3576",
                                   "ethos-u55-128", "ethos-u65-256", "ethos-u85-256"};
 // The answers of the rules and all chips to a graph's first operation, as hashes; for an invalid graph the rules'
@@ -50,57 +41,23 @@ std::vector<std::string> answers_to(const std::string& text) {
   return out;
 }
 
-// The values at which an answer changes, by who answers.
-class Range {
- public:
-  Range(const std::string& text, Numbers numbers, std::string name)
-      : text_(text), numbers_(std::move(numbers)), name_(std::move(name)) {
-    const int64_t usual = std::stoll(numbers_[name_]);
-    for (const int64_t value : {usual - 1, usual, usual + 1}) at(value);
-    for (const int64_t value : {-32769, -32768, -129, -128, -2, -1}) at(value);
-    int64_t before = -1;
-    for (int64_t power = 1; power <= kFarthest; power *= 2) {
-      for (const int64_t value : {power - 1, power, power + 1, power + power / 2}) {
-        if (value <= before || !at(value)) continue;
-        if (before >= 0) between(before, value);
-        before = value;
-      }
-    }
-  }
-  std::string of(size_t who) const {
-    std::string out, last;
-    size_t count = 0;
-    Hash rest;
-    for (const auto& [value, answers] : known_) {
-      if (answers[who] == last) continue;
-      last = answers[who];
-      const std::string one = fmt::format(" {} {}", value, last.empty() ? "-" : last);
-      ++count <= kChangesMax ? void(out += one) : rest.add(one);
-    }
-    return out + (count > kChangesMax ? fmt::format(" and {}", rest.text()) : "");
-  }
+// The answers to a text with another value of one of its numbers.
+Ranges::Ask asks(const std::string& text, const Numbers& numbers, const std::string& name) {
+  return [=](int64_t value) -> std::optional<std::vector<std::string>> {
+    Numbers changed = numbers;
+    changed[name] = std::to_string(value);
+    if (is_too_large(changed)) return std::nullopt;
+    return answers_to(sized(text, changed));
+  };
+}
 
- private:
-  bool at(int64_t value) {
-    if (known_.contains(value)) return true;
-    numbers_[name_] = std::to_string(value);
-    if (is_too_large(numbers_)) return false;
-    known_[value] = answers_to(sized(text_, numbers_));
-    return true;
-  }
-  void between(int64_t low, int64_t high) {
-    if (high - low < 2 || known_[low] == known_[high]) return;
-    const int64_t middle = low + (high - low) / 2;
-    if (!at(middle)) return;
-    between(low, middle);
-    between(middle, high);
-  }
-
-  std::string text_;
-  Numbers numbers_;
-  std::string name_;
-  std::map<int64_t, std::vector<std::string>> known_;
-};
+// By what is said: who says it.
+std::map<std::string, std::string> said_by(const Ranges& range) {
+  std::map<std::string, std::string> who;
+  for (size_t i = 0; i <= std::size(kChips); ++i)
+    who[range.of(i)] += fmt::format(" {}", i == 0 ? "rules" : kChips[i - 1]);
+  return who;
+}
 
 TEST(Answers, OfNumbersAtTheirLimits) {
   const log::ScopedLevel quiet(log::Level::error);
@@ -116,16 +73,35 @@ TEST(Answers, OfNumbersAtTheirLimits) {
       if (const size_t before = times[op]++; before != 0) op += fmt::format(" {}", before + 1);
       for (const auto& [name, value] : numbers) {
         if (name == "op" || name == "bytes") continue;
-        const Range range(text, numbers, name);
-        std::map<std::string, std::string> who;  // by what is said
-        for (size_t i = 0; i <= std::size(kChips); ++i)
-          who[range.of(i)] += fmt::format(" {}", i == 0 ? "rules" : kChips[i - 1]);
-        for (const auto& [said, names] : who)
+        const int64_t usual = std::stoll(numbers.at(name));
+        const Ranges range(asks(text, numbers, name), {usual - 1, usual, usual + 1, -32769, -32768, -129, -128, -2, -1},
+                           kFarthest);
+        for (const auto& [said, names] : said_by(range))
           now[fmt::format("limits {} {}{}", op, name, names)] = said.empty() ? "-" : said.substr(1);
       }
     }
   }
   expect_lines(kFile, "limits ", now);
+}
+
+// Two sizes at once: limits of products and sums.
+TEST(Answers, OfPairsOfNumbersAtTheirLimits) {
+  const log::ScopedLevel quiet(log::Level::error);
+  Lines now;
+  for (size_t i = 0; i < std::size(kNumberTexts); ++i) {
+    const std::string text = kNumberTexts[i];
+    for (const std::string& form : forms_of(numbers_of(text))) {
+      Numbers numbers = numbers_of(text);
+      if (!form.empty()) numbers["op"] = form;
+      Hash all;
+      for_each_pair(numbers, [&](const Numbers& changed, const std::string& second) {
+        const Ranges range(asks(text, changed, second), {}, kFarthest, false);
+        for (const auto& [said, names] : said_by(range)) all.add(fmt::format("{}:{}", names, said));
+      });
+      now[fmt::format("limits_of_pairs {} {}", i, form)] = fmt::format("{} {}", all.count(), all.text());
+    }
+  }
+  expect_lines(kFile, "limits_of_pairs ", now);
 }
 
 }  // namespace

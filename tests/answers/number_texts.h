@@ -183,6 +183,23 @@ inline bool is_too_large(const Numbers& numbers) {
   return product > kNumbersElemsMax || filter > kNumbersElemsMax || result > kNumbersElemsMax;
 }
 
+// Calls take(numbers, name) for each pair of sizes: the first one has a new value, and `name` is the second one. The
+// value is a factor of 2^n or of 2^n + 1, so a product can be at such a limit and one beyond it.
+template <typename Take>
+void for_each_pair(const Numbers& numbers, Take take) {
+  constexpr const char* kSizes[] = {"h", "w", "c", "d", "out", "rows", "fh", "fw", "oh", "ow", "dh", "sh", "size"};
+  for (const char* first : kSizes) {
+    for (const char* second : kSizes) {
+      if (!numbers.contains(first) || !numbers.contains(second) || std::string_view(first) == second) continue;
+      for (const char* value : {"1", "5", "8", "17"}) {
+        Numbers changed = numbers;
+        changed[first] = value;
+        take(changed, second);
+      }
+    }
+  }
+}
+
 inline std::vector<std::string> forms_of(const Numbers& numbers) {
   const auto op = numbers.find("op");
   if (op == numbers.end()) return {""};
