@@ -1,5 +1,6 @@
 // Programs for graphs with two or three things changed: reports, bytes, decoded text, and what the simulated chips
-// compute. Each number of limits_test.cpp's texts is varied as well. See graphs_test.cpp.
+// compute. Each number of limits_test.cpp's texts is varied as well, and random graphs are compiled. See
+// graphs_test.cpp.
 #include "answers/draws.h"
 #include "answers/known_graphs.h"
 #include "answers/lines.h"
@@ -8,6 +9,8 @@
 #include "base/log.h"
 #include "compile/compile.h"
 #include "compile/report.h"
+#include "conformance/random_graph.h"
+#include "graph/passes/testing/patterns.h"
 #include "graph/passes/testing/texts.h"
 #include "npu/driver.h"
 #include "runtime/record_program.h"
@@ -123,6 +126,22 @@ TEST_P(ProgramsOfChips, WithEachNumberVaried) {
       }
       now[fmt::format("{}{} {}", own, i, form)] = emitted.text();
     }
+  }
+  expect_lines(kFile, own, now);
+}
+// Several operations: what chips join, and which data stays on the chip between them.
+TEST_P(ProgramsOfChips, OfRandomGraphs) {
+  const log::ScopedLevel quiet(log::Level::error);
+  constexpr uint32_t kSeedsOfLine = 25, kLines = 24;
+  const std::string own = fmt::format("programs_random {} ", GetParam());
+  Lines now;
+  for (uint32_t line = 0; line < kLines; ++line) {
+    Emitted emitted(GetParam());
+    for (uint32_t seed = kSeedsOfLine * line; seed < kSeedsOfLine * (line + 1); ++seed) {
+      emitted.add(GraphMaker(seed + 1000).make(), seed);
+      emitted.add(passes::Patterns(seed + 1000).make(), seed);
+    }
+    now[fmt::format("{}{:02}", own, line)] = emitted.text();
   }
   expect_lines(kFile, own, now);
 }
