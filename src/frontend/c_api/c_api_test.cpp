@@ -406,6 +406,70 @@ TEST(CApi, BadCallsAreErrors) {
   skillet_close_model(nullptr);
 }
 
+TEST(CApi, NullPointersAreNamed) {
+  const Device cpu("cpu"), npu("sim:a311d");
+  skillet_model* model = nullptr;
+  ASSERT_EQ(skillet_load_file(cpu.device, kModel.c_str(), nullptr, &model), SKILLET_OK) << skillet_last_error();
+  skillet_device* device = nullptr;
+  skillet_op_info op{.struct_bytes = sizeof op};
+  skillet_use use{.struct_bytes = sizeof use};
+  skillet_maker maker{.struct_bytes = sizeof maker};
+  skillet_listed_device listed{.struct_bytes = sizeof listed};
+  char byte = 0;
+  void *no_pointer = nullptr, *pointer = &byte;
+  size_t bytes = 0;
+  int file = -1;
+  const void *const no_input[] = {nullptr}, *const input[] = {&byte};
+  void* const no_output[] = {nullptr};
+  const struct {
+    std::function<skillet_status()> call;
+    const char* said;
+  } rows[] = {
+      {[&] { return skillet_list_devices(nullptr); }, "out is null"},
+      {[&] { return skillet_list_at(nullptr, 0, &listed); }, "list is null"},
+      {[&] { return skillet_open("cpu", nullptr); }, "out is null"},
+      {[&] { return skillet_load_file(nullptr, "", nullptr, &model); }, "device is null"},
+      {[&] { return skillet_load_file(cpu.device, nullptr, nullptr, &model); }, "path is null"},
+      {[&] { return skillet_load_file(cpu.device, "", nullptr, nullptr); }, "out is null"},
+      {[&] { return skillet_load_memory(nullptr, "", 0, nullptr, &model); }, "device is null"},
+      {[&] { return skillet_load_memory(cpu.device, nullptr, 0, nullptr, &model); }, "data is null"},
+      {[&] { return skillet_load_memory(cpu.device, "", 0, nullptr, nullptr); }, "out is null"},
+      {[&] { return skillet_run(nullptr); }, "model is null"},
+      {[&] { return skillet_start(nullptr); }, "model is null"},
+      {[&] { return skillet_wait(nullptr); }, "model is null"},
+      {[&] { return skillet_wait(model); }, "no run has been started"},
+      {[&] { return skillet_run_on(nullptr, input, &pointer); }, "model is null"},
+      {[&] { return skillet_run_on(model, nullptr, &pointer); }, "inputs is null"},
+      {[&] { return skillet_run_on(model, input, nullptr); }, "outputs is null"},
+      {[&] { return skillet_run_on(model, no_input, &pointer); }, "inputs[0] is null"},
+      {[&] { return skillet_run_on(model, input, no_output); }, "outputs[0] is null"},
+      {[&] { return skillet_start_on(nullptr, input, &pointer); }, "model is null"},
+      {[&] { return skillet_start_on(model, no_input, &pointer); }, "inputs[0] is null"},
+      {[&] { return skillet_op(nullptr, 0, &op); }, "model is null"},
+      {[&] { return skillet_op(model, skillet_op_count(model), &op); }, "no operation "},
+      {[&] { return skillet_get_use(nullptr, &use); }, "model is null"},
+      {[&] { return skillet_output_maker(nullptr, 0, &maker); }, "model is null"},
+      {[&] { return skillet_output_maker(model, 1, &maker); }, "no output 1; there are 1"},
+      {[&] { return skillet_buffer_alloc(nullptr, 64, &no_pointer, &file); }, "device is null"},
+      {[&] { return skillet_buffer_alloc(npu.device, 64, nullptr, &file); }, "data is null"},
+      {[&] { return skillet_buffer_import(npu.device, file, nullptr, &bytes); }, "data is null"},
+      {[&] { return skillet_buffer_import(npu.device, file, &no_pointer, nullptr); }, "bytes is null"},
+      {[&] { return skillet_buffer_free(nullptr, &byte); }, "device is null"},
+  };
+  for (const auto& row : rows) {
+    EXPECT_EQ(row.call(), SKILLET_INVALID_ARGUMENT) << row.said;
+    EXPECT_TRUE(std::string(skillet_last_error()).starts_with(row.said))
+        << skillet_last_error() << ", not " << row.said;
+  }
+  EXPECT_EQ(skillet_op_count(nullptr), 0U);
+  EXPECT_EQ(skillet_copied_bytes(nullptr), 0U);
+  EXPECT_EQ(skillet_list_count(nullptr), 0U);
+  skillet_free_list(nullptr);
+  EXPECT_EQ(skillet_open("cpu", &device), SKILLET_OK);
+  skillet_close(device);
+  skillet_close_model(model);
+}
+
 TEST(CApi, AWrongWordInTheEnvironmentIsAnError) {
   const Device cpu("cpu");
   skillet_model* model = nullptr;

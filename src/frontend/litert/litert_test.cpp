@@ -191,6 +191,48 @@ op 0 FULLY_CONNECTED in=[0 1 -] out=[2]
   }
 }
 
+// Says whether a number of 32 bits may be the value of a field of this type.
+struct MayBe {
+  uint32_t number;
+  bool operator()(bool) const { return number <= 1; }
+  bool operator()(ir::Padding) const { return number <= 1; }
+  bool operator()(ir::Activation) const { return number <= static_cast<uint32_t>(ir::Activation::sign_bit); }
+  template <typename T>
+  bool operator()(const T&) const {
+    return true;
+  }
+};
+
+// A host of another version may have other numbers in an attribute's place.
+template <typename F>
+void expect_refusals(FakeTable host, ir::OpKind kind, std::string_view field, uint16_t at, const F& type) {
+  if constexpr (!std::is_same_v<F, std::vector<int32_t>>) {
+    static uint32_t number = 0;
+    const ir::Op op{.kind = kind, .attrs = ir::default_attrs(kind)};
+    HostOp host_op{.op = &op, .inputs = {}, .outputs = {}};
+    host.set(
+        Slot<HostOp*, uint32_t*>{at}, +[](HostOp*, uint32_t* out) {
+          *out = number;
+          return kOk;
+        });
+    const uint32_t highest = static_cast<uint32_t>(ir::Activation::sign_bit);
+    for (const uint32_t one : {0U, 1U, 2U, 3U, highest, highest + 1, 255U, 256U, 1U << 31}) {
+      number = one;
+      const auto read = read_attrs(Table(&host), &host_op, kind);
+      EXPECT_EQ(read.ok(), MayBe{one}(type)) << ir::op_kind_name(kind) << " " << field << " " << one;
+      const std::string said = read.ok() ? fmt::format(" {}", one) : read.error().message;
+      EXPECT_TRUE(said.ends_with(fmt::format(" {}", one))) << said;
+    }
+  }
+}
+
+TEST_F(Plugin, RefusesFlagsAndEnumerationsThatItDoesNotKnow) {
+#define SLOT(kind, field, at) \
+  expect_refusals(context, ir::OpKind::kind, #field, at, ir::AttrsOf<ir::OpKind::kind>{}.field);
+#include "frontend/litert/slots.def"
+#undef SLOT
+}
+
 // The host forms parts only of operations that follow each other.
 TEST_F(Plugin, DividesWhatAnotherOperationStandsBetween) {
   ir::Graph graph = parsed(kPart);

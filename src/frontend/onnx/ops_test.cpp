@@ -182,6 +182,84 @@ TEST(Operation, FilesWithOneByteChangedAreReadAsBefore) {
   expect_lines("tests/expectations/onnx.txt", "operation ", now);
 }
 
+struct Attribute {
+  const char *op, *name;
+  bool is_list = false;
+  std::vector<std::string> constants = {};  // further inputs
+};
+std::vector<Attribute> attributes_that_are_varied() {
+  const std::string numbers = int64s("c", {1, 0}), scales = floats("c", {2}, {1, 2});
+  return {{"Softmax", "axis"},
+          {"LogSoftmax", "axis"},
+          {"ArgMax", "axis"},
+          {"ArgMax", "keepdims"},
+          {"ArgMin", "axis"},
+          {"Concat", "axis", false, {floats("c", {1, 2, 2}, {1, 2, 3, 4})}},
+          {"Gather", "axis", false, {numbers}},
+          {"Flatten", "axis"},
+          {"Squeeze", "axes", true},
+          {"Unsqueeze", "axes", true},
+          {"ReduceMean", "axes", true},
+          {"ReduceSum", "axes", true},
+          {"ReduceMax", "axes", true},
+          {"ReduceL2", "axes", true},
+          {"ReduceMean", "axes", true, {numbers}},
+          {"Transpose", "perm", true},
+          {"LayerNormalization", "axis", false, {scales}},
+          {"InstanceNormalization", "epsilon", false, {scales}},
+          {"DequantizeLinear", "axis", false, {scales}},
+          {"QuantizeLinear", "axis", false, {scales}},
+          {"DepthToSpace", "blocksize"},
+          {"SpaceToDepth", "blocksize"},
+          {"Split", "axis"},
+          {"Split", "num_outputs"},
+          {"TopK", "axis", false, {int64s("c", {1})}},
+          {"CumSum", "reverse", false, {int64s("c", {1})}},
+          {"MaxPool", "kernel_shape", true},
+          {"AveragePool", "kernel_shape", true},
+          {"AveragePool", "ceil_mode"},
+          {"Shape", "start"},
+          {"Cast", "to"}};
+}
+
+// What is said of a number or a list of an attribute, for inputs of one to five dimensions.
+void vary(const Attribute& row, int64_t opset, Hash& hash) {
+  const Dims all = {1, 4, 2, 2, 3};
+  for (size_t rank = 1; rank <= all.size(); ++rank) {
+    for (int64_t value = -7; value <= 7; ++value) {
+      std::vector<std::string> attributes = {number(row.name, value)};
+      if (row.is_list) {
+        attributes = {ints(row.name, {value})};
+        for (const int64_t more : {-1, 0, 1, 3}) attributes.push_back(ints(row.name, {value, more}));
+      }
+      for (const std::string& one_of_them : attributes) {
+        std::vector<std::string> inputs(row.constants.size(), "c"), left;
+        ImportOptions options;
+        options.left = &left;
+        const Dims dims(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(rank));
+        const auto graph = import(
+            file(of_sizes(dims, one(row.op, std::move(inputs), {one_of_them}, row.constants, opset))), "m", options);
+        hash.add(graph.ok() ? ir::print(*graph) : graph.error().message);
+        for (const std::string& why : left) hash.add(why);
+      }
+    }
+  }
+}
+
+// Negative axes, axes outside the dimensions, and lists of any length.
+TEST(Operation, AttributesInAWideRangeAreReadAsBefore) {
+#ifdef __clang__
+  GTEST_SKIP() << "the expected lines are those of GCC's builds";
+#endif
+  const log::ScopedLevel quiet(log::Level::error);
+  std::map<std::string, Hash> hashes;
+  for (const Attribute& row : attributes_that_are_varied())
+    for (const int64_t opset : {9, 13, 18}) vary(row, opset, hashes[fmt::format("{} {}", row.op, row.name)]);
+  Lines now;
+  for (const auto& [name, hash] : hashes) now["attribute " + name] = fmt::format("{} {}", hash.count(), hash.text());
+  expect_lines("tests/expectations/onnx.txt", "attribute ", now);
+}
+
 TEST(Operation, IsLeftWithASentence) {
   struct Row {
     Parts parts;

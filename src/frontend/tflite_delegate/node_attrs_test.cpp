@@ -70,8 +70,17 @@ TEST(NodeAttrs, ReadsAppendedFieldsByVersion) {
     EXPECT_NE(attrs.error().message.find(fmt::format("op version {} has no ", version)), std::string::npos);
     EXPECT_TRUE(read_attrs(kind, params, version + 1).ok());
   }
-  const TfLiteReshapeParams reshape{{{}, 9}};
-  EXPECT_FALSE(read_attrs(ir::OpKind::reshape, &reshape, 1).ok());
+}
+
+// A host's lists have places for eight numbers.
+TEST(NodeAttrs, ListsHaveUpToEightNumbers) {
+  for (const int count : {-1, 0, 1, 8, 9}) {
+    const TfLiteReshapeParams reshape{{{1, 2, 3, 4, 5, 6, 7, 8}, count}};
+    const auto attrs = read_attrs(ir::OpKind::reshape, &reshape, 1);
+    ASSERT_EQ(attrs.ok(), count >= 0 && count <= 8) << count;
+    const std::string said = attrs.ok() ? "" : attrs.error().message;
+    EXPECT_EQ(said, attrs.ok() ? "" : fmt::format("a list of {} entries", count));
+  }
 }
 
 }  // namespace
