@@ -85,6 +85,16 @@ quantize tests/models/conv_scales_i8.tflite -o TMP/#.tflite --device sim:D --dat
 """.strip().splitlines()
 
 
+# Of a device that fails at the Nth call, once, again or from then on. What is loaded, compared and proved is then tried again or given up.
+FAULTS = *(f"submit:{n}{until}:{what}" for n in range(1, 10) for until in ("", "-*") for what in ("EIO", "reset")), *(
+    f"{call}:{n}:ENOMEM" for call in ("open", "mmap") for n in (1, 2, 3, 5))
+FAULTS_OF_PROOFS = *(f"submit:{n}:{what}" for n in ("4", "9", "9-10", "9-11", "20-22", "30-*") for what in ("EIO", "reset")), "open:3:EIO"
+OF_FAULTS = """
+SKILLET_LOG=info SKILLET_TRUST_DIR=TMP/trust# virtual --chip D --fail F -- SKILLET run models/digits.tflite --random # --device npu ~
+SKILLET_TRUST_DIR=TMP/trust# virtual --chip D --fail F -- SKILLET prove --risky --device npu -o TMP/#.proof.json ~
+""".strip().splitlines()
+
+
 def of_name(path):
     """Returns a number that depends on the name alone, so that another network changes no other's rows."""
     return zlib.crc32(Path(path).name.encode()) % 1000
@@ -173,6 +183,11 @@ def commands():
     for number in range(1, 10):
         for row in OTHERS:
             add(row, number, CHIPS[number % len(CHIPS)])
+    for i, chip in enumerate(CHIPS):
+        for j, fault in enumerate(FAULTS):
+            add(OF_FAULTS[0], 3000 + 100 * i + j, chip, F=fault)
+        for j, fault in enumerate(FAULTS_OF_PROOFS):
+            add(OF_FAULTS[1], 4000 + 100 * i + j, chip, F=fault)
     for number in range(len(MACHINE) + 1):
         rows += [f"doctor --root TMP/machine{number}", f"top --prometheus --root TMP/machine{number}"]
     return rows

@@ -181,6 +181,7 @@ if HAS_NODES:  # their nodes would be listed too
 
 TIMES = [
     (re.compile(r"\n {8,}(?=\S)"), " "),  # text beside a time wraps depending on the width of the time
+    (re.compile(r"\n(kernel|start of the machine): .*"), ""),
     (re.compile(r"(\"[a-z_]*_ms\": \[)[^\]]*"), r"\1T"),
     (re.compile(r"(\"[a-z_]*_(?:ms|us)(?:_[a-z]+)?\": )[-\d.e+]+"), r"\1T"),
     (re.compile(r"-?\d[\d,.]*(?:e[-+]?\d+)?( ?)(?:ns|us|ms|s)\b"), r"T\1ms"),  # a slow machine prints seconds
@@ -192,7 +193,8 @@ TIMES = [
 def file_lines(folder):
     """Yields a line for each file whose contents depend on the command alone."""
     for path in sorted(folder.rglob("*")):
-        if path.is_file() and path.suffix not in (".tar", ".capture", ".program", ""):  # a program names the build
+        is_of_machine = path.name.endswith(".proof.json") or path.parent.name.startswith("trust")  # with its kernel and the date
+        if path.is_file() and not is_of_machine and path.suffix not in (".tar", ".capture", ".program", ""):  # a program names the build
             yield f"{path.relative_to(folder)} {path.stat().st_size} {hashlib.sha256(path.read_bytes()).hexdigest()[:12]}"
 
 
