@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "answers/draws.h"
+#include "answers/forms.h"
 #include "answers/known_graphs.h"
 #include "answers/lines.h"
 #include "base/log.h"
@@ -49,25 +50,27 @@ void run(const ir::Graph& graph, Line& line) {
     if (graph.tensor(id).dtype != ir::DType::float32) line.results.add(std::span<const uint8_t>(made->tensor(id)));
 }
 
-void ask(const std::string& text, Line& line) {
-  auto graph = ir::parse(text);
-  line.parsed.add(graph.ok() ? "fine" : graph.error().message);
-  if (!graph.ok()) return;
-  const auto fine = ir::verify(*graph);
+void ask(ir::Graph graph, Line& line) {
+  const auto fine = ir::verify(graph);
   line.shaped.add(fine.ok() ? "fine" : fine.error().message);
   if (!fine.ok()) {
-    const auto inferred = ir::infer_shapes(*graph);
-    line.shaped.add(inferred.ok() ? ir::print_without_constants(*graph) : inferred.error().message);
-    if (!inferred.ok() || !ir::verify(*graph).ok()) return;
+    const auto inferred = ir::infer_shapes(graph);
+    line.shaped.add(inferred.ok() ? ir::print_without_constants(graph) : inferred.error().message);
+    if (!inferred.ok() || !ir::verify(graph).ok()) return;
   }
   for (const char* name : kChips) {
     const npu::Chip chip = npu::find_chip(name).value();
-    for (size_t op = 0; op < graph->ops.size(); ++op) {
-      const npu::Support one = npu::driver_of(chip).value()->supports(chip, *graph, static_cast<ir::OpId>(op));
+    for (size_t op = 0; op < graph.ops.size(); ++op) {
+      const npu::Support one = npu::driver_of(chip).value()->supports(chip, graph, static_cast<ir::OpId>(op));
       line.chips.add(fmt::format("{} {} {}", one.ok, one.unproven, one.reason));
     }
   }
-  run(*graph, line);
+  run(graph, line);
+}
+void ask(const std::string& text, Line& line) {
+  auto graph = ir::parse(text);
+  line.parsed.add(graph.ok() ? "fine" : graph.error().message);
+  if (graph.ok()) ask(std::move(*graph), line);
 }
 
 TEST(Answers, OfGraphsWithOneThingChanged) {
@@ -83,6 +86,19 @@ TEST(Answers, OfGraphsWithOneThingChanged) {
     now["graph " + name] = line.text();
   }
   expect_lines(kFile, "graph ", now);
+}
+
+// Graphs of one element, with operands that are computed instead of constant, twice the same, or missing.
+TEST(Answers, OfGraphsInOtherForms) {
+  const log::ScopedLevel quiet(log::Level::error);
+  Lines now;
+  for (const auto& [name, texts] : known_graphs()) {
+    Line line;
+    for (const std::string& text : texts)
+      each_form(ir::parse(text).value(), [&](const ir::Graph& one) { ask(one, line); });
+    now["forms " + name] = line.text();
+  }
+  expect_lines(kFile, "forms ", now);
 }
 
 // Graphs with two or three changes at once: `count` of each text.

@@ -2,6 +2,7 @@
 // compute. Each number of limits_test.cpp's texts is varied as well, and random graphs are compiled. See
 // graphs_test.cpp.
 #include "answers/draws.h"
+#include "answers/forms.h"
 #include "answers/known_graphs.h"
 #include "answers/lines.h"
 #include "answers/number_texts.h"
@@ -92,6 +93,21 @@ TEST_P(ProgramsOfChips, WithTwoThingsChanged) {
         if (ir::verify(*graph).ok() && is_small(*graph)) emitted.add(*graph, ++number);
       }
     }
+    now[own + name] = emitted.text();
+  }
+  expect_lines(kFile, own, now);
+}
+TEST_P(ProgramsOfChips, OfFormsOfGraphs) {
+  const log::ScopedLevel quiet(log::Level::error);
+  const std::string own = fmt::format("programs_forms {} ", GetParam());
+  Lines now;
+  for (const auto& [name, texts] : all_texts()) {
+    Emitted emitted(GetParam());
+    size_t number = 0;
+    for (const std::string& text : texts)
+      each_form(ir::parse(text).value(), [&](const ir::Graph& one) {
+        if (ir::verify(one).ok() && is_small(one)) emitted.add(one, ++number);
+      });
     now[own + name] = emitted.text();
   }
   expect_lines(kFile, own, now);
