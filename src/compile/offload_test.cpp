@@ -94,6 +94,30 @@ TEST(Weigh, ChoosesWhatIsFasterBeyondDoubt) {
   }
 }
 
+// Up to 2048 operations are divided in any place; more only as a whole.
+TEST(Weigh, DividesPartsOfLimitedLength) {
+  constexpr size_t kOpsMax = 2048;
+  ir::Graph graph = Letters("a", {"c=add(a,a)"}, "c").graph;
+  while (graph.ops.size() < kOpsMax) {
+    ir::Op next = graph.ops.back();
+    ir::Tensor tensor = graph.tensor(next.outputs[0]);
+    if (graph.ops.size() + 1 == kOpsMax) tensor.name = "slow";
+    next.inputs = {next.outputs[0], next.outputs[0]};
+    next.outputs = {graph.add_tensor(std::move(tensor))};
+    graph.outputs = next.outputs;
+    graph.add_op(std::move(next));
+  }
+  const CostModel model = cost_model_of({{"c", 1}, {"slow", 1e6}}, 1, 0.1, 10);
+  const auto choice = [&] { return choose_offload(graph, *kDriver.compile({}, graph, {}), model).value(); };
+  EXPECT_EQ(choice().alternatives.size(), 3U);
+  ir::Op last = graph.ops.back();
+  last.inputs = {last.outputs[0], last.outputs[0]};
+  last.outputs = {graph.add_tensor(graph.tensor(last.outputs[0]))};
+  graph.outputs = last.outputs;
+  graph.add_op(std::move(last));
+  EXPECT_EQ(choice().alternatives.size(), 2U);
+}
+
 // Tensors that enter and leave a run of ops, counted independently.
 double transfer_bytes(const ir::Graph& graph, size_t first, size_t last) {
   std::set<ir::TensorId> made, enters, leaves;

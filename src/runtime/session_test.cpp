@@ -404,6 +404,17 @@ TEST_F(ToySession, RunsOnMemoryOfTheCaller) {
   ASSERT_FALSE(ran.ok());
   EXPECT_NE(ran.error().message.find("3 bytes given"), std::string::npos) << ran.error().message;
   EXPECT_EQ(run(*session, inputs), inputs.expected()) << "nothing stays borrowed after an error";
+  for (const size_t i : {0, 1}) {
+    std::span<const uint8_t> short_in[] = {inputs.x, inputs.y};
+    std::span<uint8_t> short_out[] = {outputs[0], outputs[1]};
+    short_in[i] = short_in[i].first(4);
+    short_out[i] = short_out[i].first(5);
+    for (const auto& [failed, given] : {std::pair{session->run_on(short_in, out), "4 bytes given"},
+                                        std::pair{session->run_on(in, short_out), "5 bytes given"}}) {
+      ASSERT_FALSE(failed.ok()) << i;
+      EXPECT_TRUE(failed.error().message.starts_with(given)) << failed.error().message;
+    }
+  }
 }
 
 }  // namespace

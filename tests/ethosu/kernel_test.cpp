@@ -178,7 +178,10 @@ TEST_F(Ethosu, RefusesWhatIsNoJob) {
     ASSERT_FALSE(refused.ok()) << one.says;
     EXPECT_NE(refused.error().message.find(one.says), std::string::npos) << refused.error().message;
   }
-  EXPECT_FALSE(device_->alloc(0).ok());
+  const auto nothing = device_->alloc(0);
+  ASSERT_FALSE(nothing.ok());
+  EXPECT_TRUE(nothing.error().message.ends_with(": a buffer of 0 bytes")) << nothing.error().message;
+  EXPECT_TRUE(device_->alloc(1).ok());
   EXPECT_FALSE(device_->alloc_commands(0).ok());
   EXPECT_FALSE(device_->wait(99, milliseconds(1)).ok());
 }

@@ -143,7 +143,9 @@ TEST_F(RocketCalls, RefuseStrangers) {
   EXPECT_FALSE(device_->end_cpu(unknown).ok());
   EXPECT_FALSE(device_->export_dmabuf(unknown).ok());
   EXPECT_FALSE(device_->import_dmabuf(0).ok());
-  EXPECT_FALSE(device_->alloc(0).ok());
+  const auto nothing = device_->alloc(0);
+  ASSERT_FALSE(nothing.ok());
+  EXPECT_TRUE(nothing.error().message.ends_with(": a buffer of 0 bytes")) << nothing.error().message;
   EXPECT_EQ(device_->alloc(uint64_t{UINT32_MAX} + 1).error().code, ErrorCode::out_of_range);
   EXPECT_FALSE(device_->alloc_commands(0).ok());
   const kernels::JobId none = 3;

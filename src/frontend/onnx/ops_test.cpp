@@ -364,6 +364,15 @@ TEST(Constants, AreCompared) {
   }
 }
 
+// A column and a row that are added are no list of one number each; the sum with x is what ONNX says nevertheless.
+TEST(Constants, OfAColumnAndARowAreATable) {
+  for (const auto& [column, row] : {std::pair(Dims{2, 1}, Dims{1, 3}), std::pair(Dims{2, 1}, Dims{3})}) {
+    const Parts parts{.nodes = {node("Add", {"a", "b"}, {"c"}), node("Add", {"x", "c"}, {"y"})},
+                      .constants = {floats("a", column, {10, 20}), floats("b", row, {1, 2, 3})}};
+    EXPECT_EQ(run(parts, std::vector<float>(6, 0)), (std::vector<float>{11, 12, 13, 21, 22, 23}));
+  }
+}
+
 // A filter that is turned, and one that is quantized and dequantized, per column.
 TEST(Constants, AreTurnedAndQuantized) {
   const Parts turned{.nodes = {node("Transpose", {"w"}, {"t"}), node("MatMul", {"x", "t"}, {"y"})},

@@ -74,6 +74,24 @@ std::string largest(int columns, int filter) {
                 fmt::format("padding=valid filter_w={}", filter));
 }
 
+// A chain of operations that exchange channels within their pixels: reshapes, and a transpose before the last one.
+std::string shuffled(int count) {
+  std::string tensors = byte_tensor(0, "1x1x2x4"), ops;
+  const char* const shapes[] = {"1x1x2x2x2", "1x2x1x2x2"};
+  for (int i = 0; i < count; ++i) {
+    const bool is_turn = i == count - 2, is_last = i == count - 1;
+    tensors += byte_tensor(i + 1, is_last ? "1x1x2x4" : shapes[(is_turn ? i + 1 : i) % 2]);
+    ops +=
+        fmt::format("op {0} {1} in=[{0} {2}] out=[{3}]\n", i, is_turn ? "TRANSPOSE" : "RESHAPE", count + 1 + i, i + 1);
+  }
+  for (int i = 0; i < count; ++i) {
+    const bool is_turn = i == count - 2, is_last = i == count - 1;
+    const char* const numbers = is_turn ? "0 1 2 4 3" : is_last ? "1 1 2 4" : i % 2 == 0 ? "1 1 2 2 2" : "1 2 1 2 2";
+    tensors += fmt::format("tensor {0} \"n{0}\" int32 {1} const=[{2}]\n", count + 1 + i, is_last ? 4 : 5, numbers);
+  }
+  return fmt::format("{}inputs 0\noutputs {}\n{}", tensors, count, ops);
+}
+
 struct Row {
   const char *pass, *what;
   std::string at, beyond;
@@ -88,6 +106,7 @@ const Row kRows[] = {
     {"lower_average_as_pointwise", "pixels", averaged(128, 128), averaged(5, 3277)},
     {"lower_depthwise_as_conv", "weights", multiplied(1024, 1), multiplied(1024, 2)},
     {"lower_max_pool_as_sums", "elements of all steps", largest(65536, 3), largest(43691, 4)},
+    {"lower_slice_as_conv", "operations", shuffled(8), shuffled(9), &kStrides},
     {"fuse_byte_functions", "operations", chain("LOGISTIC", 24), chain("LOGISTIC", 25), nullptr, 2},
 };
 

@@ -1,4 +1,4 @@
-// Small JPEGs (whole, truncated at every byte, with gaps) that load_picture() accepts or refuses.
+// Small JPEGs and a PNG (whole, truncated at every byte, with gaps) that load_picture() accepts or refuses.
 #include "tools/tensors/jpeg_scan.h"
 
 #include <gtest/gtest.h>
@@ -7,6 +7,8 @@
 #include <charconv>
 #include <cstdio>
 
+#include "base/bytes.h"
+#include "base/testing/in_tree.h"
 #include "base/testing/own_folder.h"
 #include "tools/tensors/picture.h"
 #include "tools/tensors/zip_file.h"
@@ -270,6 +272,20 @@ TEST(JpegScan, RefusesTablesOfTooManyCodes) {
 TEST(JpegScan, LeavesOtherFilesToTheirReaders) {
   EXPECT_EQ(jpeg_state({}), JpegState::whole);
   EXPECT_EQ(jpeg_state(Bytes{0x89, 'P', 'N', 'G'}), JpegState::whole);
+}
+
+TEST(Png, IsRefusedWithAnyByteCutOrChanged) {
+  const Bytes whole = read_file(in_tree("models/digits/3.png")).value();
+  const std::string path = own_path("damaged.png");
+  for (size_t at = 0; at < whole.size(); ++at) {
+    Bytes changed = whole;
+    changed[at] ^= 1;
+    for (const Bytes& bad : {Bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(at)), changed}) {
+      ASSERT_TRUE(write_file(path, bad).ok());
+      EXPECT_FALSE(load_picture(path, 1).ok()) << at << " of " << whole.size();
+    }
+  }
+  std::remove(path.c_str());
 }
 
 }  // namespace
