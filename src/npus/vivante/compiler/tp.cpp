@@ -41,11 +41,7 @@ hw::TpInstruction transpose_block(const Image& image, const Block& b, const hw::
   set_tile(tp, 1, u(b.row_px));
   tp.in_base_address.offset = static_cast<uint64_t>(b.pixel * image.channels + b.channel);
   tp.out_base_address.offset = static_cast<uint64_t>(b.channel * image.plane_bytes() + b.pixel);
-  tp.out_loop_0_count = u(b.row_px);
-  tp.out_loop_1_inc = u(image.plane_bytes());
-  tp.out_loop_1_count = u(b.channels);
-  tp.out_loop_2_inc = u(b.row_px);
-  tp.out_loop_2_count = u(b.rows);
+  set_loops(tp, {{1, b.row_px}, {image.plane_bytes(), b.channels}, {b.row_px, b.rows}});
   return tp;
 }
 
@@ -57,12 +53,7 @@ hw::TpInstruction detranspose_block(const Image& image, const Block& b, const hw
   set_tile(tp, u(b.row_px), u(b.rows));
   tp.in_base_address.offset = static_cast<uint64_t>(b.channel * image.plane_bytes() + b.pixel);
   tp.out_base_address.offset = static_cast<uint64_t>(b.pixel * image.channels + b.channel);
-  tp.out_loop_0_inc = u(image.channels);
-  tp.out_loop_0_count = u(b.row_px);
-  tp.out_loop_1_inc = u(b.row_px * image.channels);
-  tp.out_loop_1_count = u(b.rows);
-  tp.out_loop_2_inc = 1;
-  tp.out_loop_2_count = u(b.channels);
+  set_loops(tp, {{image.channels, b.row_px}, {b.row_px * image.channels, b.rows}, {1, b.channels}});
   return tp;
 }
 
@@ -73,15 +64,7 @@ hw::TpInstruction detranspose_whole(const Image& image, const hw::TpInstruction&
   set_image(tp, h, w * c, 1, h, h * w * c);
   set_window(tp, 0, image.height - 1, 0, static_cast<int>(w * c) - 1);
   set_tile(tp, 1, 1);
-  tp.out_loop_0_inc = c;
-  tp.out_loop_0_count = w;
-  tp.out_loop_1_inc = 0;
-  tp.out_loop_1_count = 1;
-  tp.out_loop_2_inc = w * c;
-  tp.out_loop_2_count = h;
-  tp.out_loop_3_inc = 1;
-  tp.out_loop_3_count = c;
-  tp.out_loop_4_inc = h * w * c;
+  set_loops(tp, {{c, w}, {0, 1}, {w * c, h}, {1, c}, {h * w * c, 1}});
   return tp;
 }
 
@@ -163,23 +146,14 @@ hw::TpInstruction reshuffle_part(const Reshuffle& s, Axis axis, const ReshuffleP
   if (axis == Axis::x) in.width = part.in, out_width = part.out, pad_x = part.pad;
   if (axis == Axis::y) in.height = part.in, out_height = part.out, pad_y = part.pad;
   if (axis == Axis::z) in.channels = part.in;
-  const auto plane = static_cast<uint32_t>(s.out_width) * static_cast<uint32_t>(s.out_height);
+  const uint32_t plane = u(s.out_width) * u(s.out_height);
   hw::TpInstruction tp = base;
   tp.in_base_address.offset += part.in_base;
   tp.out_base_address.offset += part.out_base;
-  set_image(tp, static_cast<uint32_t>(in.width), static_cast<uint32_t>(in.height), static_cast<uint32_t>(in.channels),
-            static_cast<uint32_t>(s.in.width), static_cast<uint32_t>(s.in.plane_bytes()));
+  set_image(tp, u(in.width), u(in.height), u(in.channels), u(s.in.width), u(s.in.plane_bytes()));
   set_window(tp, -pad_x, 2 * out_width - 1 - pad_x, -pad_y, 2 * out_height - 1 - pad_y);
-  set_tile(tp, static_cast<uint32_t>(2 * out_width), static_cast<uint32_t>(2 * out_height));
-  tp.out_loop_0_inc = plane;
-  tp.out_loop_0_count = 2;
-  tp.out_loop_1_inc = 1;
-  tp.out_loop_1_count = static_cast<uint32_t>(out_width);
-  tp.out_loop_2_inc = 2 * plane;
-  tp.out_loop_2_count = 2;
-  tp.out_loop_3_inc = static_cast<uint32_t>(s.out_width);
-  tp.out_loop_3_count = static_cast<uint32_t>(out_height);
-  tp.out_loop_6_inc = 4 * plane;
+  set_tile(tp, u(2 * out_width), u(2 * out_height));
+  set_loops(tp, {{plane, 2}, {1, out_width}, {2 * plane, 2}, {s.out_width, out_height}}, 4 * plane);
   tp.out_loop_1_reset = tp.out_loop_3_reset = true;
   return tp;
 }
@@ -207,29 +181,21 @@ TpOperation reshuffle(const Reshuffle& shape, SlotId input, SlotId output, uint8
 
 TpOperation pad(const PadShape& s, SlotId input, SlotId output, uint8_t zero_point, int cores) {
   cores = std::min(cores, s.z);
-  const auto out_x = static_cast<uint32_t>(s.before_x + s.x + s.after_x);
-  const auto out_y = static_cast<uint32_t>(s.before_y + s.y + s.after_y);
-  const auto slice = static_cast<uint32_t>(s.x) * static_cast<uint32_t>(s.y);
+  const uint32_t out_x = u(s.before_x + s.x + s.after_x), out_y = u(s.before_y + s.y + s.after_y);
+  const uint32_t slice = u(s.x) * u(s.y);
   TpOperation op{.input = input, .output = output, .tp_no_flush_state = true};
   int32_t done = 0;
   for (int i = 0; i < cores; ++i) {
     const int32_t planes = ceil_div(s.z - done, cores - i);
     hw::TpInstruction tp = base_instruction(input, output, zero_point, zero_point);
-    set_image(tp, static_cast<uint32_t>(s.x), static_cast<uint32_t>(s.y), static_cast<uint32_t>(planes),
-              static_cast<uint32_t>(s.x), slice);
+    set_image(tp, u(s.x), u(s.y), u(planes), u(s.x), slice);
     set_window(tp, -s.before_x, s.x - 1 + s.after_x, -s.before_y, s.y - 1 + s.after_y);
     set_tile(tp, out_x, out_y);
-    if (i == 0) tp.in_window_z_start_overfetch = static_cast<uint32_t>(s.before_z);
-    if (i == cores - 1) tp.in_window_z_end_overfetch = static_cast<uint32_t>(s.after_z);
-    tp.in_base_address.offset = uint64_t{slice} * static_cast<uint32_t>(done);
-    tp.out_base_address.offset = uint64_t{out_x} * out_y * static_cast<uint32_t>(done + (i > 0 ? s.before_z : 0));
-    tp.out_loop_0_inc = 0;
-    tp.out_loop_0_count = 1;
-    tp.out_loop_1_inc = 1;
-    tp.out_loop_1_count = out_x;
-    tp.out_loop_2_inc = out_x;
-    tp.out_loop_2_count = out_y;
-    tp.out_loop_6_inc = out_x * out_y;
+    if (i == 0) tp.in_window_z_start_overfetch = u(s.before_z);
+    if (i == cores - 1) tp.in_window_z_end_overfetch = u(s.after_z);
+    tp.in_base_address.offset = uint64_t{slice} * u(done);
+    tp.out_base_address.offset = uint64_t{out_x} * out_y * u(done + (i > 0 ? s.before_z : 0));
+    set_loops(tp, {{0, 1}, {1, out_x}, {out_x, out_y}}, int64_t{out_x} * out_y);
     op.instructions.push_back(tp);
     done += planes;
   }
@@ -256,11 +222,18 @@ std::vector<Piece> cut(int64_t bytes) {
   return pieces;
 }
 
-void move_by(TpOperation& op, int64_t bytes) {
-  for (hw::TpInstruction& tp : op.instructions) {
-    tp.in_base_address.offset += static_cast<uint64_t>(bytes);
-    tp.out_base_address.offset += static_cast<uint64_t>(bytes);
+// `make` gives the job of a piece as if it began at 0.
+template <typename F>
+std::vector<TpOperation> in_pieces(int64_t bytes, const F& make) {
+  std::vector<TpOperation> jobs;
+  for (const Piece& piece : cut(bytes)) {
+    jobs.push_back(make(piece));
+    for (hw::TpInstruction& tp : jobs.back().instructions) {
+      tp.in_base_address.offset += static_cast<uint64_t>(piece.offset);
+      tp.out_base_address.offset += static_cast<uint64_t>(piece.offset);
+    }
   }
+  return jobs;
 }
 
 }  // namespace
@@ -268,12 +241,9 @@ void move_by(TpOperation& op, int64_t bytes) {
 std::vector<TpOperation> copy(const Image& image, SlotId input, SlotId output, uint8_t zero_point, int cores) {
   if (std::max(image.width, image.height) <= kMaxWindow && image.channels <= kMaxField)
     return {pad({.x = image.width, .y = image.height, .z = image.channels}, input, output, zero_point, cores)};
-  std::vector<TpOperation> jobs;
-  for (const Piece& piece : cut(image.bytes())) {
-    jobs.push_back(pad({.x = piece.x, .y = piece.y, .z = piece.z}, input, output, zero_point, cores));
-    move_by(jobs.back(), piece.offset);
-  }
-  return jobs;
+  return in_pieces(image.bytes(), [&](const Piece& piece) {
+    return pad({.x = piece.x, .y = piece.y, .z = piece.z}, input, output, zero_point, cores);
+  });
 }
 
 namespace {
@@ -346,23 +316,17 @@ namespace {
 
 hw::TpInstruction table_part(const TableShape& s, int32_t planes, const TpScale& scale, const hw::TpInstruction& base) {
   constexpr uint32_t kTileX = 64, kTileY = 16;
-  const auto x = static_cast<uint32_t>(s.x), y = static_cast<uint32_t>(s.y);
+  const uint32_t x = u(s.x), y = u(s.y);
   hw::TpInstruction tp = base;
-  set_image(tp, x, y, static_cast<uint32_t>(planes), x, x * y);
+  set_image(tp, x, y, u(planes), x, x * y);
   set_window(tp, 0, s.x - 1, 0, s.y - 1);
   set_tile(tp, kTileX, kTileY);
   tp.pwl_enable = tp.load_pwl_lut = tp.load_pwl_lut_global_mem = tp.pwl_sign_support = true;
   tp.pwl_lut_address = {TpOperation::kTableSymbol, 0};
   tp.out_loop_1_reset = tp.out_loop_2_reset = true;
-  tp.out_loop_0_inc = 0;
-  tp.out_loop_0_count = 1;
-  tp.out_loop_1_inc = 1;  // count 0: ended by end-of-row
-  tp.out_loop_2_inc = x;  // count 0: ended by end-of-tile
-  tp.out_loop_3_inc = kTileX;
-  tp.out_loop_3_count = ceil_div(x, kTileX);
-  tp.out_loop_4_inc = kTileY * x;
-  tp.out_loop_4_count = ceil_div(y, kTileY);
-  tp.out_loop_6_inc = x * y;
+  // Count 0: ended by end-of-row and by end-of-tile.
+  set_loops(tp, {{0, 1}, {1, 0}, {x, 0}, {kTileX, ceil_div(x, kTileX)}, {kTileY * x, ceil_div(y, kTileY)}},
+            int64_t{x} * y);
   tp.output_post_multiplier = scale.multiplier;
   tp.output_postshift = scale.shift;
   return tp;
@@ -383,8 +347,7 @@ TpOperation table_job(const ScaledTable& table, const TableShape& s, SlotId inpu
   for (int i = 0; i < cores; ++i) {
     const int32_t planes = ceil_div(s.z - done, cores - i);
     hw::TpInstruction tp = table_part(s, planes, table.scale, base);
-    tp.in_base_address.offset = tp.out_base_address.offset =
-        uint64_t{tp.in_x_size} * tp.in_y_size * static_cast<uint32_t>(done);
+    tp.in_base_address.offset = tp.out_base_address.offset = uint64_t{tp.in_x_size} * tp.in_y_size * u(done);
     op.instructions.push_back(tp);
     done += planes;
   }
@@ -395,14 +358,11 @@ TpOperation table_job(const ScaledTable& table, const TableShape& s, SlotId inpu
 std::vector<TpOperation> table_jobs(const ScaledTable& table, const TableShape& s, SlotId input, SlotId output,
                                     int cores) {
   if (s.x <= kMaxWindow && s.y <= kMaxWindow && s.z <= kMaxField) return {table_job(table, s, input, output, cores)};
-  std::vector<TpOperation> jobs;
-  for (const Piece& piece : cut(int64_t{s.x} * s.y * s.z)) {
+  return in_pieces(int64_t{s.x} * s.y * s.z, [&](const Piece& piece) {
     TableShape part = s;
     part.x = piece.x, part.y = piece.y, part.z = piece.z;
-    jobs.push_back(table_job(table, part, input, output, cores));
-    move_by(jobs.back(), piece.offset);
-  }
-  return jobs;
+    return table_job(table, part, input, output, cores);
+  });
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ struct Scatter {
   int32_t x = 1, y = 1, z = 1;
   struct Loop {
     int64_t step = 0;
-    int32_t count = 1;
+    int64_t count = 1;
   };
   Loop along_x, along_y;
   std::vector<Loop> along_z;  // at most 4, the fastest first; their counts multiply to z

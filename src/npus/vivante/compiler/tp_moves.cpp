@@ -18,13 +18,9 @@ TpOperation scatter(const Scatter& s, SlotId input, SlotId output, uint8_t zero_
   set_window(tp, 0, s.x - 1, 0, s.y - 1);
   set_tile(tp, u(s.x), u(s.y));
   tp.out_base_address.offset = static_cast<uint64_t>(s.first);
-  tp.out_loop_0_inc = u(s.along_x.step), tp.out_loop_0_count = u(s.along_x.count);
-  tp.out_loop_1_inc = u(s.along_y.step), tp.out_loop_1_count = u(s.along_y.count);
-  const auto loop = [&](size_t i) { return i < s.along_z.size() ? s.along_z[i] : Scatter::Loop{}; };
-  tp.out_loop_2_inc = u(loop(0).step), tp.out_loop_2_count = u(loop(0).count);
-  tp.out_loop_3_inc = u(loop(1).step), tp.out_loop_3_count = u(loop(1).count);
-  tp.out_loop_4_inc = u(loop(2).step), tp.out_loop_4_count = u(loop(2).count);
-  tp.out_loop_5_inc = u(loop(3).step), tp.out_loop_5_count = u(loop(3).count);
+  std::vector<Scatter::Loop> loops = {s.along_x, s.along_y};
+  loops.insert(loops.end(), s.along_z.begin(), s.along_z.end());
+  set_loops(tp, loops);
   return one_core(input, output, tp);
 }
 

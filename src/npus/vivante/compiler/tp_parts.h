@@ -4,6 +4,7 @@
 #pragma once
 
 #include "npus/vivante/compiler/operations.h"
+#include "npus/vivante/compiler/tp.h"
 
 namespace skillet::npus::vivante {
 
@@ -25,10 +26,6 @@ inline hw::TpInstruction base_instruction(SlotId input, SlotId output, uint8_t i
       .out_image_global_mem = true,
       .last = true,
       .out_base_address = {output, 0},
-      .out_loop_0_inc = 1,
-      .out_loop_3_count = 1,
-      .out_loop_4_count = 1,
-      .out_loop_5_count = 1,
       .flat_rounding_mode = 1,
       .integer_rounding_mode = 1,
       .in_circular_buf_end = hw::kCircularBufferOff,
@@ -56,6 +53,19 @@ inline void set_image(hw::TpInstruction& tp, uint32_t x, uint32_t y, uint32_t z,
   tp.in_z_size = z;
   tp.in_stride = stride;
   tp.in_slice = slice;
+}
+
+// Steps of the output: of the first loops, the fastest first, and of a plane. Further loops run once.
+inline void set_loops(hw::TpInstruction& tp, const std::vector<Scatter::Loop>& loops, int64_t plane = 0) {
+  uint32_t* const steps[] = {&tp.out_loop_0_inc, &tp.out_loop_1_inc, &tp.out_loop_2_inc,
+                             &tp.out_loop_3_inc, &tp.out_loop_4_inc, &tp.out_loop_5_inc};
+  uint32_t* const counts[] = {&tp.out_loop_0_count, &tp.out_loop_1_count, &tp.out_loop_2_count,
+                              &tp.out_loop_3_count, &tp.out_loop_4_count, &tp.out_loop_5_count};
+  for (size_t i = 0; i < std::size(steps); ++i) {
+    const Scatter::Loop loop = i < loops.size() ? loops[i] : Scatter::Loop{};
+    *steps[i] = u(loop.step), *counts[i] = u(loop.count);
+  }
+  tp.out_loop_6_inc = u(plane);
 }
 
 inline TpOperation one_core(SlotId input, SlotId output, const hw::TpInstruction& tp) {
