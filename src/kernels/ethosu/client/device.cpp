@@ -11,6 +11,7 @@
 #include "base/caught.h"
 #include "base/log.h"
 #include "base/own_process.h"
+#include "kernels/api/client_parts.h"
 #include "kernels/api/drm_file.h"
 #include "kernels/ethosu/abi.h"
 #include "kernels/ethosu/client/ethosu.h"
@@ -21,8 +22,6 @@ namespace {
 constexpr std::chrono::seconds kCpuAccessTimeout{5};
 constexpr std::chrono::seconds kCloseTimeout{2};
 constexpr size_t kMaxFencesKept = 256;
-// Commands are copied when a job is prepared, so they stay in process memory; their handles are unknown to the kernel.
-constexpr Handle kFirstCommandsHandle = uint32_t{1} << 31;
 
 struct Buffer {
   uint64_t size_bytes = 0;
@@ -37,7 +36,10 @@ class EthosuDevice final : public Device {
 
   const capture::DeviceInfo& info() const override { return core_.info; }
   Result<Handle> alloc(uint64_t size_bytes) override;
-  Result<Handle> alloc_commands(uint64_t size_bytes) override;
+  Result<Handle> alloc_commands(uint64_t size_bytes) override {
+    const std::lock_guard lock(mutex_);
+    return commands_.alloc(size_bytes);
+  }
   Result<void> free(Handle handle) override;
   Result<uint64_t> address(Handle handle) const override;
   Result<std::span<uint8_t>> map(Handle handle) override;
@@ -52,13 +54,9 @@ class EthosuDevice final : public Device {
   Result<int> export_dmabuf(Handle handle) override;
 
  private:
-  struct Use {
-    Handle handle = 0;
-    uint64_t serial = 0;
-  };
   struct Prepared {
     std::string name;
-    std::vector<Use> uses;
+    std::vector<BufferUse> uses;
     Handle written = 0;  // a wait for it shows the job's end
     Handle fast = 0;     // our own buffer that replaces on-chip memory
     SubmitJob job{};
@@ -69,12 +67,10 @@ class EthosuDevice final : public Device {
     Handle written = 0;
   };
 
-  Result<const Buffer*> find(Handle handle) const;
-  Result<std::span<const uint8_t>> words_of(const Job& job) const;
+  Result<const Buffer*> find(Handle handle) const { return find_buffer(buffers_, handle, core_.info.node); }
   Result<void> list(const JobBuffer& use, Prepared& prepared) const;
   Result<void> give_sram(uint64_t size_bytes, Prepared& prepared);
   Result<Handle> create_stream(std::span<const uint8_t> words) const;
-  Result<void> check_alive(const Prepared& job) const;
   int wait_for(Handle handle, std::chrono::nanoseconds timeout) const;
   int finish_first(std::chrono::nanoseconds timeout);
   void unmap(Buffer& buffer) const;
@@ -85,8 +81,7 @@ class EthosuDevice final : public Device {
   Core core_;
   const bool tells_submits_ = log::debug_flag("submit");
   std::map<Handle, Buffer> buffers_;
-  std::map<Handle, Bytes> commands_;
-  Handle next_commands_ = kFirstCommandsHandle;
+  CommandLists commands_{core_.info.node, kCommandStreamMax};  // copied when a job is prepared
   std::map<JobId, Prepared> prepared_;
   std::vector<SubmitJob> call_;  // reused, so that a submission allocates nothing
   std::deque<InFlight> in_flight_;
@@ -107,13 +102,6 @@ void EthosuDevice::unmap(Buffer& buffer) const {
   buffer.bytes = nullptr;
 }
 
-Result<const Buffer*> EthosuDevice::find(Handle handle) const {
-  const auto found = buffers_.find(handle);
-  if (found == buffers_.end())
-    return error(ErrorCode::invalid_argument, "{}: no buffer has handle {}", core_.info.node, handle);
-  return &found->second;
-}
-
 Result<Handle> EthosuDevice::alloc(uint64_t size_bytes) {
   const std::lock_guard lock(mutex_);
   if (size_bytes == 0) return error(ErrorCode::invalid_argument, "{}: a buffer of 0 bytes", core_.info.node);
@@ -123,17 +111,9 @@ Result<Handle> EthosuDevice::alloc(uint64_t size_bytes) {
   return request.handle;
 }
 
-Result<Handle> EthosuDevice::alloc_commands(uint64_t size_bytes) {
-  const std::lock_guard lock(mutex_);
-  if (size_bytes == 0 || size_bytes > kCommandStreamMax)
-    return error(ErrorCode::invalid_argument, "{}: a buffer of {} bytes for commands", core_.info.node, size_bytes);
-  commands_[next_commands_].resize(size_bytes);
-  return next_commands_++;
-}
-
 Result<void> EthosuDevice::free(Handle handle) {
   const std::lock_guard lock(mutex_);
-  if (commands_.erase(handle) != 0) return {};
+  if (commands_.free(handle)) return {};
   SK_TRY(find(handle));
   if (!in_flight_.empty()) static_cast<void>(wait_for(handle, kCloseTimeout));
   unmap(buffers_.at(handle));
@@ -150,7 +130,7 @@ Result<uint64_t> EthosuDevice::address(Handle handle) const {
 
 Result<std::span<uint8_t>> EthosuDevice::map(Handle handle) {
   const std::lock_guard lock(mutex_);
-  if (const auto found = commands_.find(handle); found != commands_.end()) return std::span<uint8_t>(found->second);
+  if (commands_.contains(handle)) return std::span<uint8_t>(*commands_.at(handle));
   SK_TRY(find(handle));
   Buffer& buffer = buffers_.at(handle);
   if (buffer.bytes == nullptr) {
@@ -181,28 +161,12 @@ Result<void> EthosuDevice::end_cpu(Handle handle) {
   return address(handle).ok() ? Result<void>() : find(handle).error();
 }
 
-// Returns the job's command list, which must be one list of whole words.
-Result<std::span<const uint8_t>> EthosuDevice::words_of(const Job& job) const {
-  if (job.commands.size() != 1)
-    return error(ErrorCode::unsupported, "{} lists of commands; {} takes one", job.commands.size(), core_.info.node);
-  const Commands& range = job.commands[0];
-  const auto found = commands_.find(range.buffer);
-  if (found == commands_.end())
-    return error(ErrorCode::invalid_argument, "{}: no commands have handle {}", core_.info.node, range.buffer);
-  const uint64_t there = found->second.size();
-  if (range.offset_bytes > there || range.size_bytes > there - range.offset_bytes || range.size_bytes == 0 ||
-      range.size_bytes % 4 != 0)
-    return error(ErrorCode::invalid_argument, "{}: {} bytes at {} of {} bytes of commands are not whole words",
-                 core_.info.node, range.size_bytes, range.offset_bytes, there);
-  return std::span<const uint8_t>(found->second).subspan(range.offset_bytes, range.size_bytes);
-}
-
 Result<void> EthosuDevice::list(const JobBuffer& use, Prepared& prepared) const {
   SK_TRY_ASSIGN(const Buffer* buffer, find(use.handle));
   if (use.slot >= kRegions || prepared.job.region_bo_handles[use.slot] != 0)
     return error(ErrorCode::invalid_argument, "{}: region {} is given twice, or does not exist", core_.info.node,
                  use.slot);
-  if (std::ranges::find(prepared.uses, use.handle, &Use::handle) != prepared.uses.end())
+  if (std::ranges::find(prepared.uses, use.handle, &BufferUse::handle) != prepared.uses.end())
     return error(ErrorCode::invalid_argument, "{}: buffer {} is in two regions", core_.info.node, use.handle);
   prepared.job.region_bo_handles[use.slot] = use.handle;
   prepared.uses.push_back({use.handle, buffer->serial});
@@ -241,7 +205,7 @@ Result<JobId> EthosuDevice::prepare(const Job& job) {
   const std::lock_guard lock(mutex_);
   const auto context = [&] { return fmt::format("job '{}'", job.name); };
   Prepared to{.name = job.name, .uses = {}};
-  SK_TRY_ASSIGN(const auto words, words_of(job).with_context(context()));
+  SK_TRY_ASSIGN(const auto words, commands_.words_of(job, 1).with_context(context()));
   for (const JobBuffer& one : job.buffers) SK_TRY(list(one, to).with_context(context()));
   if (to.written == 0)
     return error(ErrorCode::invalid_argument, "job '{}' writes no buffer, so its end could not be detected", job.name);
@@ -265,17 +229,6 @@ void EthosuDevice::release(JobId id) {
   prepared_.erase(found);
 }
 
-// Checks that the buffers are those of prepare(): the handle of a freed one may have been reused.
-Result<void> EthosuDevice::check_alive(const Prepared& job) const {
-  for (const Use& one : job.uses) {
-    const auto found = buffers_.find(one.handle);
-    if (found == buffers_.end() || found->second.serial != one.serial)  // the text is made on failure only
-      return error(ErrorCode::invalid_argument, "job '{}': {}: no buffer has handle {}", job.name, core_.info.node,
-                   one.handle);
-  }
-  return {};
-}
-
 Result<Fence> EthosuDevice::submit(std::span<const JobId> jobs) {
   const std::lock_guard lock(mutex_);
   if (jobs.empty()) return error(ErrorCode::invalid_argument, "{}: no job to submit", core_.info.node);
@@ -284,7 +237,7 @@ Result<Fence> EthosuDevice::submit(std::span<const JobId> jobs) {
   for (const JobId id : jobs) {
     const auto job = prepared_.find(id);
     if (job == prepared_.end()) return error(ErrorCode::invalid_argument, "{}: no job has id {}", core_.info.node, id);
-    SK_TRY(check_alive(job->second));
+    SK_TRY(check_alive(buffers_, job->second.uses, job->second.name, core_.info.node));
     call_.push_back(job->second.job);
     submission.written = job->second.written;
   }
@@ -324,12 +277,10 @@ Result<void> EthosuDevice::wait(Fence fence, std::chrono::nanoseconds timeout) {
   while (!in_flight_.empty() && in_flight_.front().fence <= fence) {
     const JobId job = in_flight_.front().job;
     if (const int number = finish_first(patience); number != 0) {
-      const auto found = prepared_.find(job);
-      return file_.failure(
-          number == EBUSY ? ETIMEDOUT : number,
-          fmt::format(
-              "waiting up to {} ms for job {}", std::chrono::duration_cast<std::chrono::milliseconds>(patience).count(),
-              found == prepared_.end() ? "that was already released" : fmt::format("'{}'", found->second.name)));
+      return file_.failure(number == EBUSY ? ETIMEDOUT : number,
+                           fmt::format("waiting up to {} ms for job {}",
+                                       std::chrono::duration_cast<std::chrono::milliseconds>(patience).count(),
+                                       job_name(prepared_, job)));
     }
   }
   return {};

@@ -14,6 +14,7 @@
 #include "base/caught.h"
 #include "base/log.h"
 #include "base/own_process.h"
+#include "kernels/api/client_parts.h"
 #include "kernels/etnaviv/abi.h"
 #include "kernels/etnaviv/client/etnaviv.h"
 
@@ -24,8 +25,6 @@ constexpr std::chrono::seconds kCpuAccessTimeout{5};
 constexpr std::chrono::seconds kCloseTimeout{2};
 constexpr std::chrono::hours kForever{365 * 24};  // longer waits are limited to this
 constexpr size_t kMaxFencesKept = 256;
-// Commands are passed with each call, so they stay in process memory; their handles are unknown to the kernel.
-constexpr Handle kFirstCommandsHandle = uint32_t{1} << 31;
 
 // The time `timeout` from now in the kernel's format.
 Timespec deadline(std::chrono::nanoseconds timeout) {
@@ -60,7 +59,7 @@ class EtnavivDevice : public Device {
   Result<std::span<uint8_t>> map(Handle handle) override;
   Result<void> begin_cpu(Handle handle, bool write) override;
   Result<void> end_cpu(Handle handle) override;
-  Result<Handle> alloc_commands(uint64_t size_bytes) override;
+  Result<Handle> alloc_commands(uint64_t size_bytes) override { return commands_.alloc(size_bytes); }
   Result<JobId> prepare(const Job& job) override;
   void release(JobId id) override { prepared_.erase(id); }
   Result<Fence> submit(std::span<const JobId> jobs) override;
@@ -89,9 +88,8 @@ class EtnavivDevice : public Device {
     GemSubmit request{};
   };
 
-  Result<const Buffer*> find(Handle handle) const;
+  Result<const Buffer*> find(Handle handle) const { return find_buffer(buffers_, handle, core_.info.node); }
   bool is_commands(Handle handle) const { return commands_.contains(handle); }
-  Result<std::span<const uint8_t>> words_of(const Job& job) const;
   Result<Fence> submit_one(JobId id, const Prepared& job);
   Result<void> wait_kernel(const InFlight& job, std::chrono::nanoseconds timeout);
   void unmap(Buffer& buffer);
@@ -106,8 +104,7 @@ class EtnavivDevice : public Device {
   const bool tells_submits_ = log::debug_flag("submit");
   AddressSpace addresses_;
   std::map<Handle, Buffer> buffers_;
-  std::map<Handle, std::shared_ptr<Bytes>> commands_;
-  Handle next_commands_ = kFirstCommandsHandle;
+  CommandLists commands_{core_.info.node, kAddressEnd};  // passed with each call
   std::map<JobId, Prepared> prepared_;
   JobId last_job_ = 0;
   std::vector<Closing> closing_;  // freed, but still listed by a submission that may run
@@ -122,13 +119,6 @@ EtnavivDevice::~EtnavivDevice() {
   if (!process_.is_here()) return;
   if (!in_flight_.empty()) tidy("closing while a job runs", [&] { return wait(last_fence_, kCloseTimeout); });
   for (auto& [handle, buffer] : buffers_) unmap(buffer);
-}
-
-Result<const Buffer*> EtnavivDevice::find(Handle handle) const {
-  const auto found = buffers_.find(handle);
-  if (found == buffers_.end())
-    return error(ErrorCode::invalid_argument, "{}: no buffer has handle {}", core_.info.node, handle);
-  return &found->second;
 }
 
 void EtnavivDevice::unmap(Buffer& buffer) {
@@ -147,16 +137,9 @@ Result<Handle> EtnavivDevice::alloc(uint64_t size_bytes) {
   return request.handle;
 }
 
-Result<Handle> EtnavivDevice::alloc_commands(uint64_t size_bytes) {
-  if (size_bytes == 0 || size_bytes > kAddressEnd)
-    return error(ErrorCode::invalid_argument, "{}: a buffer of {} bytes for commands", core_.info.node, size_bytes);
-  commands_[next_commands_] = std::make_shared<Bytes>(size_bytes);
-  return next_commands_++;
-}
-
 // The address may be reused only after the last job that uses it: the kernel refuses overlapping mappings.
 Result<void> EtnavivDevice::free(Handle handle) {
-  if (commands_.erase(handle) != 0) return {};
+  if (commands_.free(handle)) return {};
   SK_TRY(find(handle));
   Buffer& buffer = buffers_.at(handle);
   if (--buffer.owners > 0) return {};
@@ -229,24 +212,8 @@ Result<void> EtnavivDevice::end_cpu(Handle handle) {
   return {};
 }
 
-// Returns the job's command list, which must be one list of whole words.
-Result<std::span<const uint8_t>> EtnavivDevice::words_of(const Job& job) const {
-  if (job.commands.size() != 1)
-    return error(ErrorCode::unsupported, "{} lists of commands; {} takes one", job.commands.size(), core_.info.node);
-  const Commands& range = job.commands[0];
-  const auto found = commands_.find(range.buffer);
-  if (found == commands_.end())
-    return error(ErrorCode::invalid_argument, "{}: no commands have handle {}", core_.info.node, range.buffer);
-  const uint64_t there = found->second->size();
-  if (range.offset_bytes > there || range.size_bytes > there - range.offset_bytes || range.size_bytes == 0 ||
-      range.offset_bytes % 4 != 0 || range.size_bytes % 4 != 0 || range.size_bytes > UINT32_MAX)
-    return error(ErrorCode::invalid_argument, "{}: {} bytes at {} of {} bytes of commands are not whole words",
-                 core_.info.node, range.size_bytes, range.offset_bytes, there);
-  return std::span<const uint8_t>(*found->second).subspan(range.offset_bytes, range.size_bytes);
-}
-
 Result<JobId> EtnavivDevice::prepare(const Job& job) {
-  SK_TRY_ASSIGN(const auto words, words_of(job).with_context(fmt::format("job '{}'", job.name)));
+  SK_TRY_ASSIGN(const auto words, commands_.words_of(job, 4).with_context(fmt::format("job '{}'", job.name)));
   Prepared prepared{.name = job.name, .commands = commands_.at(job.commands[0].buffer), .bos = {}};
   prepared.bos.reserve(job.buffers.size());
   for (const JobBuffer& use : job.buffers) {
@@ -322,12 +289,9 @@ Result<void> EtnavivDevice::wait_kernel(const InFlight& job, std::chrono::nanose
   WaitFence request{.pipe = core_.index, .fence = job.kernel_fence, .flags = 0, .pad = 0, .timeout = deadline(timeout)};
   const auto patience = std::min<std::chrono::nanoseconds>(timeout, kForever) + kPatience;
   if (const int number = file_.try_call(kWaitFence, &request, patience); number != 0) {
-    const auto found = prepared_.find(job.job);
-    const std::string name =
-        found == prepared_.end() ? "that was already released" : fmt::format("'{}'", found->second.name);
-    return file_.failure(number,
-                         fmt::format("waiting up to {} ms for job {}",
-                                     std::chrono::duration_cast<std::chrono::milliseconds>(timeout).count(), name));
+    return file_.failure(number, fmt::format("waiting up to {} ms for job {}",
+                                             std::chrono::duration_cast<std::chrono::milliseconds>(timeout).count(),
+                                             job_name(prepared_, job.job)));
   }
   finish(job.fence);
   return {};

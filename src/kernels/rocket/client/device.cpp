@@ -13,6 +13,7 @@
 #include "base/caught.h"
 #include "base/log.h"
 #include "base/own_process.h"
+#include "kernels/api/client_parts.h"
 #include "kernels/api/drm_file.h"
 #include "kernels/api/kernels.h"
 #include "kernels/rocket/abi.h"
@@ -63,14 +64,10 @@ class RocketDevice final : public Device {
   Result<int> export_dmabuf(Handle handle) override;
 
  private:
-  struct Use {
-    Handle handle = 0;
-    uint64_t serial = 0;
-  };
   // Arguments of the call: it points into the vectors.
   struct Prepared {
     std::string name;
-    std::vector<Use> uses;  // all buffers that contain or are named by its commands, each once
+    std::vector<BufferUse> uses;  // all buffers that contain or are named by its commands, each once
     std::vector<Task> tasks;
     std::vector<uint32_t> in, out;
     SubmitJob job{};
@@ -87,11 +84,10 @@ class RocketDevice final : public Device {
     Fence last_use = 0;
   };
 
-  Result<const Buffer*> find(Handle handle) const;
+  Result<const Buffer*> find(Handle handle) const { return find_buffer(buffers_, handle, core_.info.node); }
   Result<Task> task_of(const Commands& commands) const;
   Result<void> list(const JobBuffer& use, Prepared& prepared) const;
   void note_use(Handle handle, Prepared& prepared) const;
-  Result<void> check_alive(const Prepared& job) const;
   int prepare_access(Handle handle, std::chrono::nanoseconds timeout) const;
   int finish_first(std::chrono::nanoseconds timeout);
   std::string describe(const InFlight& submission) const;
@@ -184,13 +180,6 @@ Result<void> RocketDevice::guard_address_0(bool stays) {
   SK_TRY_ASSIGN(const Handle first, alloc(kPageBytes));
   starts_at_0_ = buffers_.at(first).address == 0;
   return starts_at_0_ && stays ? Result<void>() : free(first);
-}
-
-Result<const Buffer*> RocketDevice::find(Handle handle) const {
-  const auto found = buffers_.find(handle);
-  if (found == buffers_.end())
-    return error(ErrorCode::invalid_argument, "{}: no buffer has handle {}", core_.info.node, handle);
-  return &found->second;
 }
 
 Result<Handle> RocketDevice::alloc(uint64_t size_bytes) {
@@ -289,7 +278,7 @@ Result<void> RocketDevice::list(const JobBuffer& use, Prepared& prepared) const 
 }
 
 void RocketDevice::note_use(Handle handle, Prepared& prepared) const {
-  if (std::ranges::find(prepared.uses, handle, &Use::handle) != prepared.uses.end()) return;
+  if (std::ranges::find(prepared.uses, handle, &BufferUse::handle) != prepared.uses.end()) return;
   prepared.uses.push_back({handle, buffers_.at(handle).serial});
 }
 
@@ -323,17 +312,6 @@ Result<JobId> RocketDevice::prepare(const Job& job) {
   return last_job_;
 }
 
-// Checks that the buffers are those of prepare(): a freed one is not mapped, and its handle may have been reused.
-Result<void> RocketDevice::check_alive(const Prepared& job) const {
-  for (const Use& one : job.uses) {
-    const auto found = buffers_.find(one.handle);
-    if (found == buffers_.end() || found->second.serial != one.serial)  // the text is made on failure only
-      return error(ErrorCode::invalid_argument, "job '{}': {}: no buffer has handle {}", job.name, core_.info.node,
-                   one.handle);
-  }
-  return {};
-}
-
 // Holds the turn from the first submission to the end of the last one, or until a wait times out.
 Result<void> RocketDevice::take_turn() {
   if (!takes_turns_ || has_turn_) return {};
@@ -360,7 +338,7 @@ Result<Fence> RocketDevice::submit(std::span<const JobId> jobs) {
     const auto job = prepared_.find(id);
     if (job == prepared_.end()) return error(ErrorCode::invalid_argument, "{}: no job has id {}", core_.info.node, id);
     const Prepared& one = job->second;
-    SK_TRY(check_alive(one));
+    SK_TRY(check_alive(buffers_, one.uses, one.name, core_.info.node));
     call_.push_back(one.job);
     if (std::ranges::find(submission.written, one.out[0]) == submission.written.end())
       submission.written.push_back(one.out[0]);
@@ -418,13 +396,9 @@ void RocketDevice::tell_of_timeout() {
 }
 
 std::string RocketDevice::describe(const InFlight& submission) const {
-  const auto name = [&](JobId id) {
-    const auto found = prepared_.find(id);
-    return found == prepared_.end() ? std::string("that was already released")
-                                    : fmt::format("'{}'", found->second.name);
-  };
-  if (submission.jobs == 1) return fmt::format("job {}", name(submission.last));
-  return fmt::format("{} jobs ({} to {})", submission.jobs, name(submission.first), name(submission.last));
+  if (submission.jobs == 1) return fmt::format("job {}", job_name(prepared_, submission.last));
+  return fmt::format("{} jobs ({} to {})", submission.jobs, job_name(prepared_, submission.first),
+                     job_name(prepared_, submission.last));
 }
 
 // Each submission has its own time limit: while submissions end one after the other, nothing hangs.
