@@ -25,6 +25,7 @@
 #include "tools/run/scores.h"
 #include "tools/show/progress.h"
 #include "tools/show/text_table.h"
+#include "tools/tensors/picture.h"
 #include "tools/tensors/run_inputs.h"
 #include "tools/time/npu_use.h"
 
@@ -64,24 +65,6 @@ struct Report {
   std::vector<std::string> unreadable;
   std::map<ir::OpId, runtime::LayerDiff> layers;  // of all pictures
 };
-
-bool is_picture(const fs::path& path) {
-  std::string type = path.extension().string();
-  std::ranges::transform(type, type.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return type == ".png" || type == ".jpg" || type == ".jpeg" || type == ".bmp";
-}
-
-Result<std::vector<std::string>> pictures_in(const std::string& folder) {
-  std::vector<std::string> out;
-  std::error_code failure;
-  for (fs::directory_iterator at(folder, failure); !failure && at != fs::directory_iterator(); at.increment(failure)) {
-    if (is_picture(at->path())) out.push_back(at->path().string());
-  }
-  if (failure) return error(ErrorCode::io, "{}: {}", folder, failure.message());
-  if (out.empty()) return error(ErrorCode::invalid_argument, "{}: it contains no .png, .jpg or .bmp", folder);
-  std::ranges::sort(out);
-  return out;
-}
 
 bool has_classes(const ir::Graph& graph) { return recognise(graph) == Task::classes; }
 
@@ -408,7 +391,8 @@ Result<void> eval(Options& options, Outcome& outcome) {
                  options.model, graph.inputs.size());
   if (graph.outputs.empty()) return error(ErrorCode::invalid_argument, "{}: no output to compare", options.model);
   SK_TRY(check_image_input(graph.tensor(graph.inputs[0])));
-  SK_TRY_ASSIGN(const std::vector<std::string> pictures, pictures_in(options.data));
+  SK_TRY_ASSIGN(const std::vector<std::string> pictures,
+                files_in(options.data, {".png", ".jpg", ".jpeg", ".bmp"}, ".png, .jpg or .bmp"));
   SK_TRY_ASSIGN(const auto truth, truth_of(options, graph, pictures));
   if (!options.host.settings.empty() && !is_library(options.against))
     return error(ErrorCode::invalid_argument, "--delegate-option needs --against with the library of a delegate");

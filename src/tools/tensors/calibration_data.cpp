@@ -6,42 +6,24 @@
 #include <set>
 
 #include "base/log.h"
+#include "tools/tensors/picture.h"
 #include "tools/tensors/run_inputs.h"
 #include "tools/tensors/tensor_file.h"
 
 namespace skillet::tools {
 namespace {
 
-namespace fs = std::filesystem;
 using Sets = std::vector<std::vector<Bytes>>;
 
 constexpr size_t kHeldBack = 4;  // one in so many
 
-std::string ending_of(const std::string& path) {
-  std::string out = fs::path(path).extension().string();
-  std::ranges::transform(out, out.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return out;
-}
-bool is_picture(const std::string& path) {
-  const std::string ending = ending_of(path);
-  return ending == ".png" || ending == ".jpg" || ending == ".jpeg" || ending == ".bmp";
-}
 bool is_array(const std::string& path) { return ending_of(path) == ".npz" || ending_of(path) == ".npy"; }
 
 // Files of one kind: pictures, or arrays if there are no pictures.
-Result<std::vector<std::string>> files_in(const std::string& folder) {
-  std::vector<std::string> pictures, arrays;
-  std::error_code failure;
-  for (fs::directory_iterator at(folder, failure); !failure && at != fs::directory_iterator(); at.increment(failure)) {
-    const std::string path = at->path().string();
-    if (is_picture(path)) pictures.push_back(path);
-    if (is_array(path)) arrays.push_back(path);
-  }
-  if (failure) return error(ErrorCode::io, "{}: {}", folder, failure.message());
-  std::vector<std::string> out = pictures.empty() ? std::move(arrays) : std::move(pictures);
-  if (out.empty())
-    return error(ErrorCode::invalid_argument, "{}: it contains no .png, .jpg, .bmp, .npz or .npy file", folder);
-  std::ranges::sort(out);
+Result<std::vector<std::string>> data_in(const std::string& folder) {
+  SK_TRY_ASSIGN(std::vector<std::string> out, files_in(folder, {".png", ".jpg", ".jpeg", ".bmp", ".npz", ".npy"},
+                                                       ".png, .jpg, .bmp, .npz or .npy file"));
+  if (!std::ranges::all_of(out, is_array)) std::erase_if(out, is_array);
   return out;
 }
 
@@ -58,14 +40,14 @@ void thin(std::vector<T>& items) {
 
 Result<Sets> read_folder(const std::string& folder, const ir::Graph& graph, const std::string& float_pixels,
                          size_t& found) {
-  SK_TRY_ASSIGN(std::vector<std::string> files, files_in(folder));
+  SK_TRY_ASSIGN(std::vector<std::string> files, data_in(folder));
   found = files.size();
   thin(files);
   Sets out;
   for (const std::string& path : files) {
     InputOptions options;
     options.float_pixels = float_pixels;
-    (is_picture(path) ? options.images : options.inputs) = {path};
+    (is_array(path) ? options.inputs : options.images) = {path};
     SK_TRY_ASSIGN(InputSource source, InputSource::create(options, graph));
     SK_TRY_ASSIGN(std::optional<InputSet> set, source.next());
     out.push_back(std::move(set->tensors));
@@ -144,7 +126,7 @@ Result<CalibrationData> read_calibration_data(const std::string& place, const ir
                                               const std::string& float_pixels) {
   CalibrationData out;
   std::error_code ignored;
-  const bool is_folder = fs::is_directory(place, ignored);
+  const bool is_folder = std::filesystem::is_directory(place, ignored);
   if (!is_folder && !is_array(place))
     return error(ErrorCode::invalid_argument, "{}: must be a folder, or a .npz or .npy file", place);
   auto read = is_folder ? read_folder(place, graph, float_pixels, out.found) : read_arrays(place, graph, out.found);

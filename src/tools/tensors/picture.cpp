@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 
 #define STBI_NO_STDIO
@@ -15,6 +16,29 @@
 #include "tools/tensors/zip_file.h"
 
 namespace skillet::tools {
+
+namespace fs = std::filesystem;
+
+std::string ending_of(const std::string& path) {
+  std::string out = fs::path(path).extension().string();
+  std::ranges::transform(out, out.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return out;
+}
+
+Result<std::vector<std::string>> files_in(const std::string& folder, std::initializer_list<std::string_view> endings,
+                                          std::string_view kinds) {
+  std::vector<std::string> out;
+  std::error_code failure;
+  for (fs::directory_iterator at(folder, failure); !failure && at != fs::directory_iterator(); at.increment(failure)) {
+    const std::string path = at->path().string();
+    if (std::ranges::find(endings, ending_of(path)) != endings.end()) out.push_back(path);
+  }
+  if (failure) return error(ErrorCode::io, "{}: {}", folder, failure.message());
+  if (out.empty()) return error(ErrorCode::invalid_argument, "{}: it contains no {}", folder, kinds);
+  std::ranges::sort(out);
+  return out;
+}
+
 namespace {
 
 // Position of output pixel `i` of `out_count` between two input pixels, with the weight of the second.

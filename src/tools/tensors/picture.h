@@ -3,7 +3,9 @@
 // Must not know: networks, except the tensor to fill.
 #pragma once
 
+#include <initializer_list>
 #include <string>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/result.h"
@@ -19,6 +21,11 @@ struct Picture {
 
 inline constexpr int64_t kMaxPicturePixels = int64_t{1} << 26;
 
+// Of a file's name, with the point, in small letters.
+std::string ending_of(const std::string& path);
+// The files of a folder with one of these endings, in order; an error that names `kinds` if there are none.
+Result<std::vector<std::string>> files_in(const std::string& folder, std::initializer_list<std::string_view> endings,
+                                          std::string_view kinds);
 // `channels`: 1 or 3; the file's pixels are converted. Errors name the file.
 Result<Picture> load_picture(const std::string& path, int channels);
 // Bilinear, pixel centres at half coordinates, edges repeated; no smoothing before shrinking.
