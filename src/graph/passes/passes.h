@@ -70,53 +70,53 @@ uint64_t constant_bytes(const ir::Graph& graph);
 
 // Passes of the pipeline, for one op (see Pass::match) or the whole graph. Tensors keep their ids; ops may get new ids
 // (Op::source_index stays).
-Result<void> remove_dead_ops(ir::Graph& graph, const Target& target);  // ops whose outputs are not read
+void remove_dead_ops(ir::Graph& graph, const Target& target);  // ops whose outputs are not read
 
 // The same results with ops that the chip supports, or supports better: rewrite.h.
-void fold_constants(Rewriter& rewriter, ir::OpId id);                      // ops of constants become constants
-void merge_quantizes(Rewriter& rewriter, ir::OpId id);                     // QUANTIZE that undoes another; no-op
-void merge_transposes(Rewriter& rewriter, ir::OpId id);                    // TRANSPOSE of TRANSPOSE, no-op TRANSPOSE
-void merge_reshapes(Rewriter& rewriter, ir::OpId id);                      // RESHAPE of RESHAPE, SQUEEZE, EXPAND_DIMS
-void lower_tile_as_resize(Rewriter& rewriter, ir::OpId id);                // rows and pixels repeated by TILE
-void flatten_in_dense(Rewriter& rewriter, ir::OpId id);                    // RESHAPE before FULLY_CONNECTED
-void fold_space_to_batch(Rewriter& rewriter, ir::OpId id);                 // around a convolution: dilation
-void fold_pads(Rewriter& rewriter, ir::OpId id);                           // PAD equal to padding `same`
-void fold_channel_order(Rewriter& rewriter, ir::OpId id);                  // GATHER after a convolution
-void fuse_activations(Rewriter& rewriter, ir::OpId id);                    // RELU and similar ops into the op before
-Result<void> fuse_byte_functions(ir::Graph& graph, const Target& target);  // SiLU and other trees: one table
-void remove_strides(Rewriter& rewriter, ir::OpId id);                      // strides of a single window
-void lower_conv1d(Rewriter& rewriter, ir::OpId id);                        // strides of rows, long filters
-void lower_uneven_stride(Rewriter& rewriter, ir::OpId id);                 // strides of 2x1
-void expand_dilation(Rewriter& rewriter, ir::OpId id);                     // larger filters with zeros
-void lower_dilation_as_phases(Rewriter& rewriter, ir::OpId id);            // pixels side by side, no zeros
-void lower_depthwise_as_conv(Rewriter& rewriter, ir::OpId id);             // several filters a channel
-void lower_sequence_mean(Rewriter& rewriter, ir::OpId id);                 // MEAN, SUM of sequences
-void lower_average_as_depthwise(Rewriter& rewriter, ir::OpId id);          // AVERAGE_POOL_2D, MEAN, SUM
-void average_in_steps(Rewriter& rewriter, ir::OpId id);                    // AVERAGE_POOL_2D side by side
-void lower_average_as_pointwise(Rewriter& rewriter, ir::OpId id);          // of channels, or whole images
-void lower_resize_as_conv(Rewriter& rewriter, ir::OpId id);                // RESIZE_*, PAD, MIRROR_PAD
-void lower_slice_as_conv(Rewriter& rewriter, ir::OpId id);                 // SLICE, SPACE_TO_DEPTH, GATHER, SPLIT
-void lower_slice_as_box(Rewriter& rewriter, ir::OpId id);                  // STRIDED_SLICE, GATHER of one place
-void lower_concat_axis(Rewriter& rewriter, ir::OpId id);                   // CONCATENATION, PACK, SPLIT, UNPACK of rows
-Result<void> split_batches(ir::Graph& graph, const Target& target);        // ops of several images
-void split_pad(Rewriter& rewriter, ir::OpId id);                           // PAD, padding by more than the chip does
-void lower_leaky_relu_as_sum(Rewriter& rewriter, ir::OpId id);             // LEAKY_RELU, PRELU
-void lower_max_pool_as_sums(Rewriter& rewriter, ir::OpId id);              // MAX_POOL_2D of small windows
-void lower_sub_as_sum(Rewriter& rewriter, ir::OpId id);                    // SUB, MAXIMUM, MINIMUM
-void lower_transpose_conv(Rewriter& rewriter, ir::OpId id);                // TRANSPOSE_CONV
-void rescale_concat(Rewriter& rewriter, ir::OpId id);                      // CONCATENATION of different scales
-void tighten_relu6(Rewriter& rewriter, ir::OpId id);                       // types that reach beyond 6
-Result<void> fuse_affine_chains(ir::Graph& graph, const Target& target);   // a chain of MUL, ADD, RELU: one op
-Result<void> lower_rescale_as_depthwise(ir::Graph& graph, const Target& target);  // QUANTIZE, RELU6, MUL by constants
-void repeat_operands(Rewriter& rewriter, ir::OpId id);                            // ADD etc. of different shapes
-void lower_dense_as_conv(Rewriter& rewriter, ir::OpId id);                        // FULLY_CONNECTED of several rows
-void copy_constants(Rewriter& rewriter, ir::OpId id);  // ADD and similar ops with a constant image
+void fold_constants(Rewriter& rewriter, ir::OpId id);                     // ops of constants become constants
+void merge_quantizes(Rewriter& rewriter, ir::OpId id);                    // QUANTIZE that undoes another; no-op
+void merge_transposes(Rewriter& rewriter, ir::OpId id);                   // TRANSPOSE of TRANSPOSE, no-op TRANSPOSE
+void merge_reshapes(Rewriter& rewriter, ir::OpId id);                     // RESHAPE of RESHAPE, SQUEEZE, EXPAND_DIMS
+void lower_tile_as_resize(Rewriter& rewriter, ir::OpId id);               // rows and pixels repeated by TILE
+void flatten_in_dense(Rewriter& rewriter, ir::OpId id);                   // RESHAPE before FULLY_CONNECTED
+void fold_space_to_batch(Rewriter& rewriter, ir::OpId id);                // around a convolution: dilation
+void fold_pads(Rewriter& rewriter, ir::OpId id);                          // PAD equal to padding `same`
+void fold_channel_order(Rewriter& rewriter, ir::OpId id);                 // GATHER after a convolution
+void fuse_activations(Rewriter& rewriter, ir::OpId id);                   // RELU and similar ops into the op before
+void fuse_byte_functions(ir::Graph& graph, const Target& target);         // SiLU and other trees: one table
+void remove_strides(Rewriter& rewriter, ir::OpId id);                     // strides of a single window
+void lower_conv1d(Rewriter& rewriter, ir::OpId id);                       // strides of rows, long filters
+void lower_uneven_stride(Rewriter& rewriter, ir::OpId id);                // strides of 2x1
+void expand_dilation(Rewriter& rewriter, ir::OpId id);                    // larger filters with zeros
+void lower_dilation_as_phases(Rewriter& rewriter, ir::OpId id);           // pixels side by side, no zeros
+void lower_depthwise_as_conv(Rewriter& rewriter, ir::OpId id);            // several filters a channel
+void lower_sequence_mean(Rewriter& rewriter, ir::OpId id);                // MEAN, SUM of sequences
+void lower_average_as_depthwise(Rewriter& rewriter, ir::OpId id);         // AVERAGE_POOL_2D, MEAN, SUM
+void average_in_steps(Rewriter& rewriter, ir::OpId id);                   // AVERAGE_POOL_2D side by side
+void lower_average_as_pointwise(Rewriter& rewriter, ir::OpId id);         // of channels, or whole images
+void lower_resize_as_conv(Rewriter& rewriter, ir::OpId id);               // RESIZE_*, PAD, MIRROR_PAD
+void lower_slice_as_conv(Rewriter& rewriter, ir::OpId id);                // SLICE, SPACE_TO_DEPTH, GATHER, SPLIT
+void lower_slice_as_box(Rewriter& rewriter, ir::OpId id);                 // STRIDED_SLICE, GATHER of one place
+void lower_concat_axis(Rewriter& rewriter, ir::OpId id);                  // CONCATENATION, PACK, SPLIT, UNPACK of rows
+void split_batches(ir::Graph& graph, const Target& target);               // ops of several images
+void split_pad(Rewriter& rewriter, ir::OpId id);                          // PAD, padding by more than the chip does
+void lower_leaky_relu_as_sum(Rewriter& rewriter, ir::OpId id);            // LEAKY_RELU, PRELU
+void lower_max_pool_as_sums(Rewriter& rewriter, ir::OpId id);             // MAX_POOL_2D of small windows
+void lower_sub_as_sum(Rewriter& rewriter, ir::OpId id);                   // SUB, MAXIMUM, MINIMUM
+void lower_transpose_conv(Rewriter& rewriter, ir::OpId id);               // TRANSPOSE_CONV
+void rescale_concat(Rewriter& rewriter, ir::OpId id);                     // CONCATENATION of different scales
+void tighten_relu6(Rewriter& rewriter, ir::OpId id);                      // types that reach beyond 6
+void fuse_affine_chains(ir::Graph& graph, const Target& target);          // a chain of MUL, ADD, RELU: one op
+void lower_rescale_as_depthwise(ir::Graph& graph, const Target& target);  // QUANTIZE, RELU6, MUL by constants
+void repeat_operands(Rewriter& rewriter, ir::OpId id);                    // ADD etc. of different shapes
+void lower_dense_as_conv(Rewriter& rewriter, ir::OpId id);                // FULLY_CONNECTED of several rows
+void copy_constants(Rewriter& rewriter, ir::OpId id);                     // ADD and similar ops with a constant image
 
 // For chips whose channels share a shift: puts channels with similar scales next to each other.
-Result<void> sort_channels(ir::Graph& graph, const Target& target);
+void sort_channels(ir::Graph& graph, const Target& target);
 
 // Reduces the number of weight scales to what the chip supports. Runs last, because it refers to ops by index.
-Result<void> share_weight_scales(ir::Graph& graph, const Target& target);
+void share_weight_scales(ir::Graph& graph, const Target& target);
 
 // All passes that keep every bit of the results, by name and in order: for tests of each one.
 struct Pass {
@@ -125,9 +125,9 @@ struct Pass {
   std::string_view elsewhere = {};  // how results may differ in a published runtime; empty: they do not
   bool for_files = true;            // its result can be written to a model file
   bool is_exact = true;             // false: within a step of the CPU kernels' results, not equal
-  Result<void> (*whole)(ir::Graph& graph, const Target& target) = nullptr;  // replaces `match`, with its own order
+  void (*whole)(ir::Graph& graph, const Target& target) = nullptr;  // replaces `match`, with its own order
 
-  Result<void> run(ir::Graph& graph, const Target& target) const;
+  void run(ir::Graph& graph, const Target& target) const;
 };
 std::span<const Pass> exact_passes();  // in order; without those that are not exact
 

@@ -69,7 +69,7 @@ void trace(std::string_view when, const ir::Graph& graph) {
 
 Result<void> run(const Pass& pass, ir::Graph& graph, const Target& target) {
   const size_t before = target.rewrites == nullptr ? 0 : target.rewrites->size();
-  SK_TRY(pass.run(graph, target).with_context(pass.name));
+  pass.run(graph, target);
   // A pass that recorded nothing has left the graph as it was.
   const bool only_rewrites =
       pass.whole != remove_dead_ops && pass.whole != share_weight_scales && pass.whole != sort_channels;
@@ -98,11 +98,10 @@ uint64_t constants_max(const ir::Graph& graph) {
   return kAlways + kPerByte * constant_bytes(graph);
 }
 
-Result<void> Pass::run(ir::Graph& graph, const Target& target) const {
+void Pass::run(ir::Graph& graph, const Target& target) const {
   if (whole != nullptr) return whole(graph, target);
   Rewriter rewriter(graph, target, name);
   rewriter.for_each_op([&](ir::OpId op) { match(rewriter, op); });
-  return {};
 }
 
 std::span<const Pass> exact_passes() {

@@ -5,7 +5,7 @@
 namespace skillet::passes {
 
 // Walks backwards from the graph's outputs. An op that writes a variable also counts as read: the next run reads it.
-Result<void> remove_dead_ops(ir::Graph& graph, const Target& /*target*/) {
+void remove_dead_ops(ir::Graph& graph, const Target& /*target*/) {
   std::vector<bool> is_read(graph.tensors.size(), false);
   for (const ir::TensorId id : graph.outputs) is_read[static_cast<size_t>(id)] = true;
   std::vector<ir::Op> kept;
@@ -20,7 +20,6 @@ Result<void> remove_dead_ops(ir::Graph& graph, const Target& /*target*/) {
   }
   std::ranges::reverse(kept);
   graph.ops = std::move(kept);
-  return {};
 }
 
 }  // namespace skillet::passes

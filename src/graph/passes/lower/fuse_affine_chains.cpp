@@ -46,15 +46,14 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
 
 }  // namespace
 
-Result<void> fuse_affine_chains(ir::Graph& graph, const Target& target) {
+void fuse_affine_chains(ir::Graph& graph, const Target& target) {
   Rewriter rewriter(graph, target, "fuse_affine_chains");
   // Starts at the end of the graph, because a chain is found from its last op.
-  if (target.rewrites == nullptr || target.driver == nullptr) return {};
+  if (target.rewrites == nullptr || target.driver == nullptr) return;
   for (auto id = static_cast<ir::OpId>(graph.ops.size()); id-- > 0;) {
     rewrite(rewriter, id);
     id = std::min(id, static_cast<ir::OpId>(graph.ops.size()));
   }
-  return {};
 }
 
 }  // namespace skillet::passes

@@ -150,8 +150,8 @@ bool rewrite(Rewriter& rewriter, const Tree& tree, ir::OpId root) {
 
 }  // namespace
 
-Result<void> fuse_byte_functions(ir::Graph& graph, const Target& target) {
-  if (target.rewrites == nullptr || target.driver == nullptr) return {};
+void fuse_byte_functions(ir::Graph& graph, const Target& target) {
+  if (target.rewrites == nullptr || target.driver == nullptr) return;
   Rewriter rewriter(graph, target, "fuse_byte_functions");
   // Starts at the last op, so that the first tree found is the largest.
   for (auto id = static_cast<ir::OpId>(graph.ops.size()); id-- > 0;) {
@@ -167,7 +167,6 @@ Result<void> fuse_byte_functions(ir::Graph& graph, const Target& target) {
     };
     if (std::any_of(trees.rbegin(), trees.rend(), is_taken)) id = std::min(id, static_cast<ir::OpId>(graph.ops.size()));
   }
-  return {};
 }
 
 }  // namespace skillet::passes

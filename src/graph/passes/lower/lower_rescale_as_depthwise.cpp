@@ -104,13 +104,12 @@ bool rewrite(Rewriter& rewriter, ir::OpId id) {
 
 }  // namespace
 
-Result<void> lower_rescale_as_depthwise(ir::Graph& graph, const Target& target) {
+void lower_rescale_as_depthwise(ir::Graph& graph, const Target& target) {
   Rewriter rewriter(graph, target, "lower_rescale_as_depthwise");
   for (bool changed = true; changed;) {  // an op that the chip supports is a neighbour of the next one
     changed = false;
     rewriter.for_each_op([&](ir::OpId id) { changed |= rewrite(rewriter, id); });
   }
-  return {};
 }
 
 }  // namespace skillet::passes

@@ -29,8 +29,8 @@ std::string WeightChange::text() const {
                      worst, worst == 1 ? "" : "s", expected);
 }
 
-Result<void> share_weight_scales(ir::Graph& graph, const Target& target) {
-  if (target.driver == nullptr) return {};
+void share_weight_scales(ir::Graph& graph, const Target& target) {
+  if (target.driver == nullptr) return;
   uint64_t made = constant_bytes(graph);
   for (ir::OpId op = 0; op < static_cast<ir::OpId>(graph.ops.size()); ++op) {
     if (graph.op(op).kind == ir::OpKind::transpose_conv) continue;  // lowered by another pass, or stays on the CPU
@@ -53,7 +53,6 @@ Result<void> share_weight_scales(ir::Graph& graph, const Target& target) {
                                         .worst = shared->worst,
                                         .expected = shared->expected});
   }
-  return {};
 }
 
 }  // namespace skillet::passes

