@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 
 #include "base/stop.h"
 #include "tools/show/output.h"
@@ -77,6 +78,13 @@ OrderlyEnd::~OrderlyEnd() {
   if (signal == 0) return;
   flush_output();
   end_now(signal);
+}
+
+void runs_jobs(const Verb& verb, Outcome& outcome, std::function<Result<void>()> work) {
+  verb.runs([&outcome, work = std::move(work)] {
+    const OrderlyEnd end;
+    outcome.finish(work());
+  });
 }
 
 }  // namespace skillet::tools

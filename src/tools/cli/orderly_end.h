@@ -3,6 +3,10 @@
 // signal ends the program at once. Called by the verbs, around all their work. Must not know: what a verb does.
 #pragma once
 
+#include <functional>
+
+#include "tools/cli/verbs.h"
+
 namespace skillet::tools {
 
 class OrderlyEnd {
@@ -12,5 +16,7 @@ class OrderlyEnd {
   ~OrderlyEnd();
   OrderlyEnd(const OrderlyEnd&) = delete;
 };
+// `work` is all that the verb does.
+void runs_jobs(const Verb& verb, Outcome& outcome, std::function<Result<void>()> work);
 
 }  // namespace skillet::tools

@@ -448,10 +448,7 @@ void add_replay(CommandLine& app, Outcome& outcome) {
       .excludes("--beside");
   verb.option("--model", options->model, "the .tflite file that was run, to name the operation of each job");
   verb.flag("--json", options->json, "machine-readable output");
-  verb.runs([options, &outcome] {
-    const OrderlyEnd end;
-    outcome.finish(replay(*options, outcome));
-  });
+  runs_jobs(verb, outcome, [options, &outcome] { return replay(*options, outcome); });
 }
 
 }  // namespace skillet::tools

@@ -56,28 +56,24 @@ void print_simulated(const Rows& rows, bool all) {
   if (!others.empty()) out("{}\n", wrapped(fmt::format("others (--all): {}", others), 2));
 }
 
-Result<void> devices(const Options& options) {
+void devices(const Options& options) {
   const Rows rows = runtime::list_devices();
-  if (options.json) {
-    print_json(rows);
-    return {};
-  }
+  if (options.json) return print_json(rows);
   print_here(rows);
   print_simulated(rows, options.all);
   out("\nand cpu: this processor, with reference kernels\n");
-  return {};
 }
 
 }  // namespace
 
-void add_devices(CommandLine& app, Outcome& outcome) {
+void add_devices(CommandLine& app, Outcome& /*outcome*/) {
   auto options = std::make_shared<Options>();
   const Verb verb = app.verb("devices",
                              "List what can run a network: NPUs of this machine, simulated chips, the CPU.\n"
                              "The first column is what --device takes.");
   verb.flag("--all", options->all, "also chips that are known only by their ids, or cannot be simulated");
   verb.flag("--json", options->json, "machine-readable output, of all");
-  verb.runs([options, &outcome] { outcome.finish(devices(*options)); });
+  verb.runs([options] { devices(*options); });
 }
 
 }  // namespace skillet::tools

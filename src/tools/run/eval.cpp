@@ -475,10 +475,7 @@ void add_eval(CommandLine& app, Outcome& outcome) {
       .needs(bisect);
   add_running_session(verb, options->session);
   verb.flag("--json", options->json, "machine-readable output");
-  verb.runs([options, &outcome] {
-    const OrderlyEnd end;
-    outcome.finish(eval(*options, outcome));
-  });
+  runs_jobs(verb, outcome, [options, &outcome] { return eval(*options, outcome); });
 }
 
 }  // namespace skillet::tools

@@ -463,10 +463,7 @@ void add_run(CommandLine& app, Outcome& outcome) {
       .check(not_empty());
   verb.flag("--verbose", options->verbose, "also count the operations after the passes");
   verb.flag("--json", options->json, "machine-readable output").excludes("--show");
-  verb.runs([options, &outcome] {
-    const OrderlyEnd end;
-    outcome.finish(run(*options, outcome));
-  });
+  runs_jobs(verb, outcome, [options, &outcome] { return run(*options, outcome); });
 }
 
 }  // namespace skillet::tools

@@ -416,10 +416,7 @@ void add_bench(CommandLine& app, Outcome& outcome) {
   row.excludes(csv);
   verb.flag("--verbose", options->verbose, "also count the operations after the passes");
   verb.flag("--json", options->json, "machine-readable output").excludes(csv).excludes(row);
-  verb.runs([options, &outcome] {
-    const OrderlyEnd end;
-    outcome.finish(bench(*options, outcome));
-  });
+  runs_jobs(verb, outcome, [options, &outcome] { return bench(*options, outcome); });
 }
 
 }  // namespace skillet::tools

@@ -277,10 +277,7 @@ void add_tune(CommandLine& app, Outcome& outcome) {
   add_unproven(verb, options->session);
   add_per_channel(verb, options->session);
   add_partition(verb, options->session);
-  verb.runs([options, &outcome] {
-    const OrderlyEnd end;
-    outcome.finish(tune(*options, outcome));
-  });
+  runs_jobs(verb, outcome, [options, &outcome] { return tune(*options, outcome); });
 }
 
 }  // namespace skillet::tools
