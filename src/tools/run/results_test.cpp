@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "base/testing/own_folder.h"
+#include "tools/run/difference.h"
 #include "tools/tensors/tensor_file.h"
 #include "tools/tensors/zip_file.h"
 
@@ -238,6 +239,25 @@ TEST(Results, DeviationsAreCounted) {
   const Bytes got = {1, 2, 3, 0x80}, wanted = {1, 4, 3, 0x7F};
   EXPECT_EQ(describe(small, got, wanted, deviation(small, got, wanted, 1), 1),
             "output 's': 2 of 4 elements differ by more than 1, worst by 255 at [1, 1]: -128, expected 127");
+}
+
+// Integers without a scale, and floats that nothing quantizes, have no steps.
+TEST(Noise, MovesOnlyInputsWithSteps) {
+  for (const bool is_quantized : {false, true}) {
+    for (const ir::DType type : {ir::DType::uint8, ir::DType::int8, ir::DType::int16, ir::DType::int32,
+                                 ir::DType::int64, ir::DType::boolean, ir::DType::float32}) {
+      ir::Graph one;
+      one.inputs = {one.add_tensor({.name = "in", .dtype = type, .shape = {1, 4}})};
+      const ir::Tensor to{.name = "out", .dtype = ir::DType::int8, .shape = {1, 4}, .quant = {{0.5F}, {3}}};
+      one.outputs = {one.add_tensor(to)};
+      const auto kind = is_quantized ? ir::OpKind::quantize : ir::OpKind::cast;
+      one.add_op({.kind = kind, .attrs = ir::default_attrs(kind), .inputs = {0}, .outputs = {1}});
+      const std::vector<Bytes> inputs = {Bytes(static_cast<size_t>(one.tensor(0).bytes()))};
+      const auto noisy = with_noise(one, inputs);
+      const bool is_byte = type == ir::DType::uint8 || type == ir::DType::int8;
+      EXPECT_EQ(noisy.has_value(), is_byte || (is_quantized && type == ir::DType::float32)) << ir::dtype_name(type);
+    }
+  }
 }
 
 }  // namespace
