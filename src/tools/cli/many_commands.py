@@ -2,6 +2,7 @@
 
 Must not know: what is right. A row of a table is a command with places: M a network, N another one, D a chip, # its number in the list.
 """
+import json
 import random
 import sys
 import zlib
@@ -94,6 +95,32 @@ SKILLET_LOG=info SKILLET_TRUST_DIR=TMP/trust# virtual --chip D --fail F -- SKILL
 SKILLET_TRUST_DIR=TMP/trust# virtual --chip D --fail F -- SKILLET prove --risky --device npu -o TMP/#.proof.json ~
 """.strip().splitlines()
 
+# Of a chip Q that differs in one assumption: what is found out about it, and what is stored, shown, exported and forgotten.
+QUIRKS = {"a311d": ("wide_last_patch", "large_filters_hang", "steps_fault", "tables_without_sign"),
+          "imx8mp": ("channels_dealt_in_turn", "oblong_filters_hang", "long_rows_wrap"),
+          "s905d3": ("v8_coefficients", "scale_stays", "filters_turned"),
+          "rk3588": ("sum_of_16_bits", "notch_faults", "product_of_8_bits", "tables_hang", "packed_pixels_reversed"),
+          "rk3576": ("products_of_32_bits", "second_bytes_ignored", "five_data_banks"),
+          "imx93": ("half_counts_as_one", "words_hang", "copies_are_zeros")}
+OF_QUIRKS = """
+prove --device Q --risky -o TMP/#.proof.json ~
+prove --read TMP/#.proof.json ~
+SKILLET_TRUST_DIR=TMP/trust# prove --read TMP/#.proof.json --apply --device Q ~
+SKILLET_TRUST_DIR=TMP/trust# trust --device Q ~
+SKILLET_TRUST_DIR=TMP/trust# trust --device Q --json ~
+SKILLET_TRUST_DIR=TMP/trust# run models/digits.tflite --device Q --random # --compare ~
+SKILLET_TRUST_DIR=TMP/trust# plan models/digits.tflite --device Q --partition predicted ~
+SKILLET_TRUST_DIR=TMP/trust# trust --device Q --export TMP/trust#/#.exported
+SKILLET_TRUST_DIR=TMP/trust# trust --device Q --forget all ~
+SKILLET_TRUST_DIR=TMP/trust# trust --device Q --import TMP/trust#/#.exported ~
+SKILLET_TRUST_DIR=TMP/trust# trust --device Q --import TMP/trust#/#.exported --apply ~
+SKILLET_TRUST_DIR=TMP/trust# trust --device Q ~
+SKILLET_TRUST_DIR=TMP/trust# trust --device Q --forget A ~
+SKILLET_TRUST_DIR=TMP/trust# trust --device sim:a311d --import TMP/trust#/#.exported ~
+SKILLET_TRUST_DIR=TMP/trust# trust --device Q --import TMP/other_build.trust --apply ~
+SKILLET_TRUST_DIR=TMP/trust# run tests/models/conv3x3_s2_u8.tflite --device Q --random # --verbose ~
+""".strip().splitlines()
+
 
 def of_name(path):
     """Returns a number that depends on the name alone, so that another network changes no other's rows."""
@@ -150,6 +177,12 @@ def make_machines(folder):
 def make_files(folder):
     """Writes the files of TMP that no command makes: a detector, its picture, and inputs of conv_scales_i8.tflite; machines."""
     make_machines(folder)
+    # Findings of another build: only costs count.
+    device = {"chip": "rk3588", "kernel_driver": "rocket, simulated",
+              "facts": ["compatible=rockchip,rk3588-rknn-core", "cores=0x3", "quirk=sum_of_16_bits"]}
+    of_both = {"verdict": "confirmed", "build": "0" * 32, "date": "2026-01-02T03:04:05Z", "evidence": "of another build"}
+    entries = [{"kind": "assumption", "name": "dilation", **of_both}, {"kind": "cost", "name": "task_us", **of_both, "value": 20}]
+    (folder / "other_build.trust").write_text(json.dumps({"skillet_trust": 3, "device": device, "entries": entries}))
     (folder / "ssd.tflite").write_bytes(ssd_model.ssd_model())
     (folder / "squares.bmp").write_bytes(ssd_model.picture(1))
     header = b"{'descr': '|i1', 'fortran_order': False, 'shape': (40, 19, 7, 5), }\n"
@@ -188,6 +221,10 @@ def commands():
             add(OF_FAULTS[0], 3000 + 100 * i + j, chip, F=fault)
         for j, fault in enumerate(FAULTS_OF_PROOFS):
             add(OF_FAULTS[1], 4000 + 100 * i + j, chip, F=fault)
+    for i, (chip, quirks) in enumerate(QUIRKS.items()):
+        for j, quirk in enumerate(quirks):
+            for row in OF_QUIRKS:
+                add(row, 5000 + 100 * i + j, chip, Q=f"sim:{chip},quirk={quirk}", A="large_filters" if j % 2 == 0 else "no_such_entry")
     for number in range(len(MACHINE) + 1):
         rows += [f"doctor --root TMP/machine{number}", f"top --prometheus --root TMP/machine{number}"]
     return rows

@@ -182,6 +182,7 @@ if HAS_NODES:  # their nodes would be listed too
 TIMES = [
     (re.compile(r"\n {8,}(?=\S)"), " "),  # text beside a time wraps depending on the width of the time
     (re.compile(r"\n(kernel|start of the machine): .*"), ""),
+    (re.compile(r"\b20\d\d-\d\d-\d\d(T[\d:]+Z)?"), "DATE"),
     (re.compile(r"(\"[a-z_]*_ms\": \[)[^\]]*"), r"\1T"),
     (re.compile(r"(\"[a-z_]*_(?:ms|us)(?:_[a-z]+)?\": )[-\d.e+]+"), r"\1T"),
     (re.compile(r"-?\d[\d,.]*(?:e[-+]?\d+)?( ?)(?:ns|us|ms|s)\b"), r"T\1ms"),  # a slow machine prints seconds
