@@ -24,6 +24,18 @@ TEST(Advice, GroupsReasonsByTheirCost) {
   EXPECT_EQ(order({row("a", -1), row("b", -1), row("b", -1)}), "ba");
 }
 
+// Reasons that differ only in their numbers are one, however these are written; letters and signs are no numbers.
+TEST(Advice, ReasonsWithOtherNumbersAreOne) {
+  const auto groups = [](const std::string& one, const std::string& other) {
+    const OpRow rows[] = {{.why = one, .plain = {}, .note = {}}, {.why = other, .plain = {}, .note = {}}};
+    return group_reasons(rows).size();
+  };
+  for (const char* number : {"7", "4096", "0.25", "1.5e-05", "2e+10", "3e8", "1x10x1x8x32", "10.5e-7"})
+    EXPECT_EQ(groups("scale 1 is outside", fmt::format("scale {} is outside", number)), 1U) << number;
+  for (const char* other : {"1e", "1e-", "e5", "1-5", "int8", "1y", "-1", "1e-x", "1x", "a1"})
+    EXPECT_EQ(groups("scale 1 is outside", fmt::format("scale {} is outside", other)), 2U) << other;
+}
+
 // Remedies that unproven=verify replaces: those that ask for another model, if unproven jobs take this one.
 TEST(Advice, UnprovenIsTheRemedyWhereItTakesTheModelAsItIs) {
   const passes::AddMulDriver driver;

@@ -373,6 +373,22 @@ TEST(Constants, OfAColumnAndARowAreATable) {
   }
 }
 
+// Tables are not joined when a file is read; axes that are computed say no size. The reader does not end for either.
+TEST(Constants, AreLeftWhereTheirFormIsNotKnown) {
+  const Parts joined{.nodes = {node("Concat", {"a", "b"}, {"c"}, {number("axis", 0)}), node("Add", {"x", "c"}, {"y"})},
+                     .constants = {floats("a", {1, 3}, {1, 2, 3}), floats("b", {1, 3}, {4, 5, 6})}};
+  EXPECT_EQ(run(joined, std::vector<float>(6, 0)), (std::vector<float>{1, 2, 3, 4, 5, 6}));
+  for (const char* op : {"Unsqueeze", "Squeeze", "ReduceMean", "Reshape", "Expand", "Tile", "Slice", "Pad"}) {
+    Parts parts = one(op, {"axes"}, {}, {}, 18);
+    parts.inputs = {value("x", {1, 2, 3}), value("axes", {2}, kInt64)};
+    std::vector<std::string> left;
+    ImportOptions options;
+    options.left = &left;
+    const auto graph = import(file(parts), "m", options);
+    EXPECT_TRUE(!graph.ok() || !left.empty()) << op;
+  }
+}
+
 // A filter that is turned, and one that is quantized and dequantized, per column.
 TEST(Constants, AreTurnedAndQuantized) {
   const Parts turned{.nodes = {node("Transpose", {"w"}, {"t"}), node("MatMul", {"x", "t"}, {"y"})},

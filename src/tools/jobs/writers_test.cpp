@@ -28,6 +28,9 @@ TEST(Writers, EachByteOfAnImageIsItsPixel) {
     }
   }
   EXPECT_FALSE(writer.pixel_at(kOffset - 1));
+  Writer rows = writer, planes = writer, channels = writer;  // images whose layout is not known
+  rows.image.row_bytes = 0, planes.image.plane_bytes = 0, channels.image.channels = 0;
+  for (const Writer& one : {rows, planes, channels}) EXPECT_FALSE(one.pixel_at(kOffset));
 }
 
 TEST(Writers, TheOneThatBeginsNearestBeforeAndOfSeveralTheLast) {
