@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
+
+#include "tools/show/paint.h"
 
 namespace skillet::tools {
 namespace {
@@ -99,6 +102,40 @@ TEST(FoundPrint, ASummaryHasTheFirstFew) {
   const std::string text = summary(many);
   EXPECT_EQ(text.substr(text.rfind(", ")), ", 2 more") << text;
   EXPECT_EQ(lines_with(summary(kMask), {"floor", ", ", "cat"}), 1U) << summary(kMask);
+}
+
+// Of two points that are seen, the pixel between them is drawn if a bone joins them, in its side's colour.
+TEST(Paint, BonesJoinTheirPointsOnly) {
+  const std::map<std::string, Bytes> bones = {{"nose, left eye", {0, 200, 255}},
+                                              {"left eye, left ear", {0, 200, 255}},
+                                              {"left shoulder, left elbow", {0, 200, 255}},
+                                              {"left elbow, left wrist", {0, 200, 255}},
+                                              {"left hip, left knee", {0, 200, 255}},
+                                              {"left knee, left ankle", {0, 200, 255}},
+                                              {"left shoulder, left hip", {0, 200, 255}},
+                                              {"nose, right eye", {255, 120, 0}},
+                                              {"right eye, right ear", {255, 120, 0}},
+                                              {"right shoulder, right elbow", {255, 120, 0}},
+                                              {"right elbow, right wrist", {255, 120, 0}},
+                                              {"right hip, right knee", {255, 120, 0}},
+                                              {"right knee, right ankle", {255, 120, 0}},
+                                              {"right shoulder, right hip", {255, 120, 0}},
+                                              {"left shoulder, right shoulder", {240, 240, 0}},
+                                              {"left hip, right hip", {240, 240, 0}}};
+  for (size_t i = 0; i < kKeyPointNames.size(); ++i) {
+    for (size_t j = i + 1; j < kKeyPointNames.size(); ++j) {
+      Found found{.task = Task::pose, .classes = {}, .detections = {}, .mask = {}, .poses = {}};
+      Pose pose{std::vector<KeyPoint>(kKeyPointNames.size())};
+      pose.points[i] = {.x = 0.25, .y = 0.5, .score = 1};
+      pose.points[j] = {.x = 0.75, .y = 0.5, .score = 1};
+      found.poses.push_back(pose);
+      Picture picture{.width_px = 64, .height_px = 64, .channels = 3, .pixels = Bytes(64 * 64 * 3)};
+      paint(picture, found, 0.5);
+      const auto* const middle = picture.pixels.data() + (32 * 64 + 32) * 3;
+      const auto bone = bones.find(fmt::format("{}, {}", kKeyPointNames[i], kKeyPointNames[j]));
+      EXPECT_EQ(Bytes(middle, middle + 3), bone == bones.end() ? Bytes(3) : bone->second) << i << " " << j;
+    }
+  }
 }
 
 }  // namespace
