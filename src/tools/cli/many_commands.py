@@ -65,6 +65,23 @@ plan C --json
 diff C M --chip D
 """.strip().splitlines()
 
+# Without options, and with one.
+PLAIN = """
+eval M --data models/digits --device sim:D ~
+eval M --data models/digits --device sim:D --json ~
+eval M --data models/digits --device sim:D --require-npu ~
+eval M --data models/digits --device cpu --against sim:D ~
+run M --image models/digits/5.png --device sim:D ~
+run M --image models/digits/5.png --device sim:D --json ~
+check M --device sim:D
+plan M --chip D
+compile M --device sim:D ~
+fix M -o TMP/#_plain.tflite --device sim:D
+decode M --chip D
+diff M M --chip D
+inspect M
+""".strip().splitlines()
+
 # Of a network T that sees pictures, and a picture P.
 OF_PICTURES = """
 run T --image P --device sim:D --draw TMP/#.png --threshold 0.1 ~
@@ -216,6 +233,9 @@ def commands():
     for number in range(1, 10):
         for row in OTHERS:
             add(row, number, CHIPS[number % len(CHIPS)])
+    for i, chip in enumerate(CHIPS):
+        for row in PLAIN:
+            add(row, 6000 + i, chip, "models/digits.tflite")
     for i, chip in enumerate(CHIPS):
         for j, fault in enumerate(FAULTS):
             add(OF_FAULTS[0], 3000 + 100 * i + j, chip, F=fault)
