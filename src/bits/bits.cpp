@@ -175,13 +175,14 @@ Result<void> pack_struct(const Descriptor& descriptor, const void* fields, std::
 }
 
 Value read_field(const Row& row, std::span<const uint32_t> words) {
-  const auto bits_of = [&](Piece piece) -> uint64_t {
+  uint64_t field = 0;
+  int shift = 0;
+  for (uint8_t p = 0; p < row.where.count; ++p) {
+    const Piece piece = row.where.pieces[p];
     const uint32_t word = piece.word < words.size() ? words[piece.word] : 0;
-    return (word & piece_mask(piece)) >> piece.lsb;
-  };
-  uint64_t field = bits_of(row.where.pieces[0]);
-  for (int p = 1, shift = row.where.pieces[0].width; p < row.where.count; shift += row.where.pieces[p++].width)
-    field |= bits_of(row.where.pieces[p]) << shift;
+    field |= static_cast<uint64_t>((word & piece_mask(piece)) >> piece.lsb) << shift;
+    shift += piece.width;
+  }
   if (row.kind == ValueKind::signed_int) field = sign_extend(field, row.where.width());
   return {decode(row, field)};
 }
