@@ -212,22 +212,21 @@ TEST_P(AnswersOfJobs, WithOneWordChanged) {
 TEST_P(AnswersOfJobs, OfEachQuirk) {
   const log::ScopedLevel quiet(log::Level::error);
   const runtime::Trust nothing({}, "");
-  Lines now;
+  std::map<std::string, Hash> hashes;
   for (const sim::Quirk& quirk : sim::quirks(GetParam())) {
     const auto target = runtime::open_target(fmt::format("sim:{},quirk={}", GetParam(), quirk.name));
     ASSERT_TRUE(target.ok()) << target.error().message;
     for (const npu::Assumption& row : target->driver->assumptions(target->chip)) {
       if (row.name != quirk.assumption || row.probe.empty()) continue;
       const auto trial = runtime::try_probe(*target, nothing, row, {});
-      Hash hash;
+      Hash& hash = hashes[std::string(quirk.name)] = {};
       hash.add(trial.ok() ? fmt::format("{} {}", static_cast<int>(trial->outcome), trial->what)
                           : trial.error().message);
       for (const std::vector<Bytes>& run : trial.ok() ? trial->outputs : std::vector<std::vector<Bytes>>())
         for (const Bytes& one : run) hash.add(std::span<const uint8_t>(one));
-      now[fmt::format("quirks {} {}", GetParam(), quirk.name)] = fmt::format("{} {}", hash.count(), hash.text());
     }
   }
-  expect_lines(kFile, fmt::format("quirks {} ", GetParam()), now);
+  expect_hashes(kFile, fmt::format("quirks {} ", GetParam()), hashes);
 }
 INSTANTIATE_TEST_SUITE_P(Chips, AnswersOfJobs, testing::Values("a311d", "imx8mp", "rk3588", "rk3576", "imx93"),
                          [](const auto& one) { return std::string(one.param); });

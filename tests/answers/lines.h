@@ -66,5 +66,11 @@ inline void expect_lines(const std::string& path, const std::string& own, const 
   }
   for (const auto& [name, text] : before) EXPECT_TRUE(!name.starts_with(own) || now.contains(name)) << name;
 }
+// The same for hashes with the number of what they hash; their names come after `own`.
+inline void expect_hashes(const std::string& path, const std::string& own, const std::map<std::string, Hash>& hashes) {
+  Lines now;
+  for (const auto& [name, hash] : hashes) now[own + name] = fmt::format("{} {}", hash.count(), hash.text());
+  expect_lines(path, own, now);
+}
 
 }  // namespace skillet
