@@ -116,7 +116,10 @@ void FloatStage::finish(const int32_t* sums, float input_scale, Order order, con
 Result<KernelPtr> prepare_hybrid_layer(const Context& c) {
   SK_TRY_ASSIGN(Layer layer, Layer::of(c));
   const bool is_dense = c.op().kind == ir::OpKind::fully_connected;
-  if (is_dense) layer.batches = layer.window.output_px(), layer.window.input_w = layer.window.output_w = 1;
+  if (is_dense) {
+    layer.batches = layer.window.output_px();
+    layer.window.input_w = layer.window.output_w = 1;
+  }
   const size_t channels = layer.channels_out;
   SK_TRY_ASSIGN(FloatStage stage, float_stage(c, channels, layer.activation));
   ConvRows rows(layer);

@@ -2,7 +2,9 @@
 // REVERSE_V2, TILE, PAD, PADV2, MIRROR_PAD, SPACE_TO_DEPTH, DEPTH_TO_SPACE, SPACE_TO_BATCH_ND, BATCH_TO_SPACE_ND,
 // MATRIX_DIAG, MATRIX_SET_DIAG.
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <optional>
 
 #include "base/int_math.h"
 #include "graph/ref/kernel.h"

@@ -3,13 +3,14 @@
 // Must not know: any single kernel driver; ioctls.
 #pragma once
 
-#include <algorithm>
 #include <map>
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/result.h"
 #include "kernels/api/device.h"
 

@@ -1,6 +1,7 @@
 #include "tools/tensors/picture.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
