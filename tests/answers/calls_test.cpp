@@ -6,6 +6,7 @@
 #include "answers/small_graph.h"
 #include "base/log.h"
 #include "compile/compile.h"
+#include "kernels/api/forwarding_calls.h"
 #include "kernels/api/kernels.h"
 #include "kernels/ethosu/abi.h"
 #include "kernels/etnaviv/abi.h"
@@ -132,12 +133,11 @@ class Copied {
   std::vector<uint8_t*> words_;
 };
 
-class ChangedCalls final : public kernels::Syscalls {
+class ChangedCalls final : public kernels::ForwardingCalls {
  public:
-  ChangedCalls(std::shared_ptr<fake::InProcess> below, const Change& change)
-      : below_(std::move(below)), change_(change) {}
+  ChangedCalls(const std::shared_ptr<fake::InProcess>& below, const Change& change)
+      : ForwardingCalls(below), kernel_(below->kernel()), change_(change) {}
 
-  int open(const std::string& path) override { return below_->open(path); }
   int close(int fd) override { return said("close", below_->close(fd)); }
   int ioctl(int fd, unsigned long request, void* argument) override {
     Copied copied(request, argument);
@@ -154,15 +154,6 @@ class ChangedCalls final : public kernels::Syscalls {
     if (is_changed) (change_.kind % 2 == 0 ? size_bytes : offset) += change_.kind < 3 ? 4096 : 1;
     return said("mmap", below_->mmap(fd, size_bytes, offset, bytes));
   }
-  int munmap(uint8_t* bytes, uint64_t size_bytes) override { return below_->munmap(bytes, size_bytes); }
-  int take_turn(int fd) override { return below_->take_turn(fd); }
-  int end_turn(int fd) override { return below_->end_turn(fd); }
-  std::string compatible(int fd) override { return below_->compatible(fd); }
-  std::vector<std::string> driven_devices(std::string_view driver) override { return below_->driven_devices(driver); }
-  std::string reason() const override { return below_->reason(); }
-  void pause(std::chrono::nanoseconds time) override { below_->pause(time); }
-  std::chrono::nanoseconds clock() override { return below_->clock(); }
-  bool loses_jobs() const override { return below_->loses_jobs(); }
 
   std::vector<size_t> counts;  // of words, for each call
   std::string log;
@@ -176,11 +167,12 @@ class ChangedCalls final : public kernels::Syscalls {
   // Jobs of rocket run in threads: later calls depend on whether they have ended.
   void let_jobs_end() {
     for (int i = 0; i < 200; ++i) {
-      if (const std::lock_guard lock(below_->kernel().state()); below_->kernel().jobs().all_finished()) return;
+      if (const std::lock_guard lock(kernel_.state()); kernel_.jobs().all_finished()) return;
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
   }
-  std::shared_ptr<fake::InProcess> below_;
+
+  fake::Kernel& kernel_;
   Change change_;
 };
 

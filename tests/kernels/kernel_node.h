@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/api/forwarding_calls.h"
 #include "kernels/api/kernels.h"
 #include "kernels/etnaviv/fake/kernel.h"
 #include "kernels/fake/in_process.h"
@@ -23,12 +24,10 @@ namespace drm = ::skillet::kernels::drm;
 // Changes the answer of a call before the client gets it.
 using Edit = void (*)(void* argument);
 
-class SpiedCalls final : public kernels::Syscalls {
+class SpiedCalls final : public kernels::ForwardingCalls {
  public:
-  explicit SpiedCalls(kernels::SyscallsRef below) : below_(std::move(below)) {}
+  using ForwardingCalls::ForwardingCalls;
 
-  int open(const std::string& path) override { return below_->open(path); }
-  int close(int fd) override { return below_->close(fd); }
   int ioctl(int fd, unsigned long request, void* argument) override {
     ++calls[request];
     const int result = below_->ioctl(fd, request, argument);
@@ -36,13 +35,6 @@ class SpiedCalls final : public kernels::Syscalls {
     if (const auto edit = edits.find(request); edit != edits.end()) edit->second(argument);
     return result;
   }
-  int mmap(int fd, uint64_t size_bytes, uint64_t offset, uint8_t*& bytes) override {
-    return below_->mmap(fd, size_bytes, offset, bytes);
-  }
-  int munmap(uint8_t* bytes, uint64_t size_bytes) override { return below_->munmap(bytes, size_bytes); }
-  std::vector<std::string> driven_devices(std::string_view driver) override { return below_->driven_devices(driver); }
-  std::string compatible(int fd) override { return below_->compatible(fd); }
-  bool loses_jobs() const override { return below_->loses_jobs(); }
 
   std::map<unsigned long, int> calls;
   std::map<unsigned long, Edit> edits;
@@ -54,8 +46,6 @@ class SpiedCalls final : public kernels::Syscalls {
     if (request == drm::kPrimeFdToHandle) live.insert(static_cast<const drm::PrimeHandle*>(argument)->handle);
     if (request == drm::kGemClose) live.erase(static_cast<const drm::GemClose*>(argument)->handle);
   }
-
-  kernels::SyscallsRef below_;
 };
 
 inline constexpr const char* kNode = "/dev/dri/renderD130";

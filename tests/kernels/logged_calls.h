@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "kernels/api/drm.h"
-#include "kernels/api/syscalls.h"
+#include "kernels/api/forwarding_calls.h"
 
 namespace skillet::testing {
 
@@ -28,13 +28,13 @@ inline std::string seconds_until(int64_t seconds, int64_t nanoseconds) {
   return left > std::chrono::hours(24) ? "far" : fmt::format("{}", whole);
 }
 
-class LoggedCalls final : public kernels::Syscalls {
+class LoggedCalls final : public kernels::ForwardingCalls {
  public:
   // Returns the text of a call after it was made; empty: no line.
   using Describe = std::function<std::string(unsigned long request, const void* argument)>;
 
   LoggedCalls(kernels::SyscallsRef below, Describe describe)
-      : below_(std::move(below)), describe_(std::move(describe)) {}
+      : ForwardingCalls(std::move(below)), describe_(std::move(describe)) {}
 
   int open(const std::string& path) override {
     const int fd = below_->open(path);
@@ -68,14 +68,10 @@ class LoggedCalls final : public kernels::Syscalls {
     if (known != mapped.end() && known->second == size_bytes) mapped.erase(known);
     return below_->munmap(bytes, size_bytes);
   }
-  std::string compatible(int fd) override { return below_->compatible(fd); }
-  std::vector<std::string> driven_devices(std::string_view driver) override { return below_->driven_devices(driver); }
   void pause(std::chrono::nanoseconds time) override {
     paused += time;
     below_->pause(time);
   }
-  std::string reason() const override { return below_->reason(); }
-  bool loses_jobs() const override { return below_->loses_jobs(); }
 
   // Returns the lines since the last call of take().
   std::string take() { return std::exchange(log_, {}); }
@@ -88,8 +84,6 @@ class LoggedCalls final : public kernels::Syscalls {
   void log_call(std::string_view text, int result) {
     log_ += fmt::format("{}{}\n", text, result < 0 ? fmt::format(": -{}", -result) : "");
   }
-
-  kernels::SyscallsRef below_;
   Describe describe_;
   std::string log_;
 };

@@ -10,6 +10,7 @@
 #include <regex>
 #include <thread>
 
+#include "kernels/api/forwarding_calls.h"
 #include "kernels/rocket/client/quiet.h"
 #include "logged_calls.h"
 #include "rocket_node.h"
@@ -21,10 +22,9 @@ using Clock = std::chrono::steady_clock;
 
 // Records the calls of one device: when the last wait for a fence ended, how long after it the file was closed, and how
 // long the client paused.
-class TimedCalls final : public kernels::Syscalls {
+class TimedCalls final : public kernels::ForwardingCalls {
  public:
-  explicit TimedCalls(kernels::SyscallsRef below) : below_(std::move(below)) {}
-  int open(const std::string& path) override { return below_->open(path); }
+  using ForwardingCalls::ForwardingCalls;
   int close(int fd) override {
     if (waited) after_fence = Clock::now() - *waited + paused;
     open_handles = handles;
@@ -47,12 +47,6 @@ class TimedCalls final : public kernels::Syscalls {
     }
     return result;
   }
-  int mmap(int fd, uint64_t size_bytes, uint64_t offset, uint8_t*& bytes) override {
-    return below_->mmap(fd, size_bytes, offset, bytes);
-  }
-  int munmap(uint8_t* bytes, uint64_t size_bytes) override { return below_->munmap(bytes, size_bytes); }
-  std::string compatible(int fd) override { return below_->compatible(fd); }
-  std::vector<std::string> driven_devices(std::string_view driver) override { return below_->driven_devices(driver); }
   void pause(std::chrono::nanoseconds time) override {
     paused += time;
     below_->pause(time);
@@ -66,9 +60,6 @@ class TimedCalls final : public kernels::Syscalls {
   std::atomic<bool> closing{false};
   bool reuses_handles = false;  // a new buffer gets the handle closed last, as in the kernel
   std::optional<uint32_t> closed_handle;
-
- private:
-  kernels::SyscallsRef below_;
 };
 
 class RocketMisuse : public Rocket {

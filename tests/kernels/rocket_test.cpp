@@ -10,6 +10,7 @@
 
 #include "base/testing/threads_in_children.h"
 #include "capture/capture.h"
+#include "kernels/api/forwarding_calls.h"
 #include "rocket_node.h"
 
 namespace skillet::testing {
@@ -84,30 +85,21 @@ TEST_F(Rocket, IsIdentifiedByItsCores) {
 }
 
 // An accelerator of another driver has the first node.
-class Neighbours final : public kernels::Syscalls {
+class Neighbours final : public kernels::ForwardingCalls {
  public:
   static constexpr int kOther = 1 << 20;  // not a descriptor of the emulated driver
-  explicit Neighbours(kernels::SyscallsRef rocket) : rocket_(std::move(rocket)) {}
+  using ForwardingCalls::ForwardingCalls;
 
-  int open(const std::string& path) override { return path == "/dev/accel/accel0" ? kOther : rocket_->open(path); }
-  int close(int fd) override { return fd == kOther ? 0 : rocket_->close(fd); }
+  int open(const std::string& path) override { return path == "/dev/accel/accel0" ? kOther : below_->open(path); }
+  int close(int fd) override { return fd == kOther ? 0 : below_->close(fd); }
   int ioctl(int fd, unsigned long request, void* argument) override {
-    if (fd != kOther) return rocket_->ioctl(fd, request, argument);
+    if (fd != kOther) return below_->ioctl(fd, request, argument);
     if (request != drm::kVersion) return -EINVAL;
     auto& version = *static_cast<drm::Version*>(argument);
     std::strcpy(version.name, "other");
     version.name_len = 5;
     return 0;
   }
-  int mmap(int fd, uint64_t size_bytes, uint64_t offset, uint8_t*& bytes) override {
-    return rocket_->mmap(fd, size_bytes, offset, bytes);
-  }
-  int munmap(uint8_t* bytes, uint64_t size_bytes) override { return rocket_->munmap(bytes, size_bytes); }
-  std::string compatible(int fd) override { return rocket_->compatible(fd); }
-  std::vector<std::string> driven_devices(std::string_view driver) override { return rocket_->driven_devices(driver); }
-
- private:
-  kernels::SyscallsRef rocket_;
 };
 
 TEST_F(Rocket, IsFoundBesideOtherAccelerators) {

@@ -73,16 +73,16 @@ bool is_passing(int result, int passing) { return result == -EINTR || result == 
 // Repeats `attempt`, which returns 0 or more or a negative errno, for at most `patience` while the error is temporary:
 // a few times at once, as after a signal, then with increasing pauses.
 template <typename Attempt>
-int patiently(std::chrono::nanoseconds patience, int passing, Attempt attempt) {
+int patiently(Syscalls& calls, std::chrono::nanoseconds patience, int passing, Attempt attempt) {
   constexpr int kAtOnce = 8;
   constexpr std::chrono::microseconds kFirstPause{50}, kLongestPause{2'000};
   int result = attempt();
   if (!is_passing(result, passing)) return result;
-  const auto give_up = std::chrono::steady_clock::now() + patience;
+  const auto give_up = calls.now() + patience;
   auto pause = kFirstPause;
-  for (int i = 0; std::chrono::steady_clock::now() < give_up; ++i) {
+  for (int i = 0; calls.now() < give_up; ++i) {
     if (i >= kAtOnce) {
-      std::this_thread::sleep_for(pause);
+      calls.pause(pause);
       pause = std::min(2 * pause, kLongestPause);
     }
     result = attempt();
@@ -106,7 +106,7 @@ std::string errno_name(int number) {
 }
 
 Result<std::optional<DrmFile>> DrmFile::open_if_there(const SyscallsRef& calls, const std::string& node) {
-  const int fd = patiently(kPatience, EINTR, [&] { return calls->open(node); });
+  const int fd = patiently(*calls, kPatience, EINTR, [&] { return calls->open(node); });
   if (fd >= 0) return std::optional<DrmFile>(DrmFile(calls, fd, node));
   if (fd == -ENOENT) return std::optional<DrmFile>();
   return os_error(node, "opening", -fd);
@@ -138,7 +138,7 @@ void DrmFile::close() {
 
 int DrmFile::try_call(unsigned long request, void* argument, std::chrono::nanoseconds patience, int passing) const {
   if (was_interrupted_) patience = std::min<std::chrono::nanoseconds>(patience, kShortPatience);
-  const int result = patiently(patience, passing, [&] { return calls_->ioctl(fd_, request, argument); });
+  const int result = patiently(*calls_, patience, passing, [&] { return calls_->ioctl(fd_, request, argument); });
   was_interrupted_ = is_passing(result, passing);
   return result < 0 ? -result : 0;
 }

@@ -6,32 +6,21 @@
 
 #include "base/log.h"
 #include "base/stopwatch.h"
+#include "kernels/api/forwarding_calls.h"
 #include "kernels/api/kernels.h"
 
 namespace skillet::kernels {
 namespace {
 
-class RecordingCalls final : public Syscalls {
+class RecordingCalls final : public ForwardingCalls {
  public:
-  RecordingCalls(SyscallsRef below, RecordSink sink) : below_(std::move(below)), sink_(std::move(sink)) {}
+  RecordingCalls(SyscallsRef below, RecordSink sink) : ForwardingCalls(std::move(below)), sink_(std::move(sink)) {}
 
   int open(const std::string& path) override;
   int close(int fd) override;
   int ioctl(int fd, unsigned long request, void* argument) override;
-  int mmap(int fd, uint64_t size_bytes, uint64_t offset, uint8_t*& bytes) override {
-    return below_->mmap(fd, size_bytes, offset, bytes);
-  }
-  int munmap(uint8_t* bytes, uint64_t size_bytes) override { return below_->munmap(bytes, size_bytes); }
-  std::string compatible(int fd) override { return below_->compatible(fd); }
-  std::vector<std::string> driven_devices(std::string_view driver) override { return below_->driven_devices(driver); }
-  std::string reason() const override { return below_->reason(); }
-  void pause(std::chrono::nanoseconds time) override { below_->pause(time); }
-  int take_turn(int fd) override { return below_->take_turn(fd); }
-  int end_turn(int fd) override { return below_->end_turn(fd); }
-  bool loses_jobs() const override { return below_->loses_jobs(); }
 
  private:
-  SyscallsRef below_;
   RecordSink sink_;
   std::mutex mutex_;
   std::map<int, std::shared_ptr<FileRecorder>> files_;

@@ -73,9 +73,10 @@ std::vector<std::string> sysfs_driven_devices(std::string_view driver) {
 }
 
 void Syscalls::pause(std::chrono::nanoseconds time) { std::this_thread::sleep_for(time); }
+std::chrono::nanoseconds Syscalls::now() { return std::chrono::steady_clock::now().time_since_epoch(); }
 int Syscalls::take_turn(int /*fd*/) { return 0; }
 int Syscalls::end_turn(int /*fd*/) { return 0; }
-std::chrono::nanoseconds Syscalls::clock() { return std::chrono::steady_clock::now().time_since_epoch(); }
+std::chrono::nanoseconds Syscalls::clock() { return Syscalls::now(); }
 
 const SyscallsRef& system_calls() {
   const auto& kCalls = leaked([] { return SyscallsRef(std::make_shared<SystemCalls>()); });

@@ -33,6 +33,8 @@ class Syscalls {
   virtual std::string reason() const { return {}; }
   // Waits for work of the kernel that has no completion signal. With an emulated kernel driver only its clock advances.
   virtual void pause(std::chrono::nanoseconds time);
+  // CLOCK_MONOTONIC, for deadlines; with an emulated kernel driver also what pause() added.
+  virtual std::chrono::nanoseconds now();
   // The clock for timing runs; a simulated board has its own, by the timing model, if the chip is timed.
   virtual std::chrono::nanoseconds clock();
   // Takes a turn of the node: -EAGAIN while another file has it. Closing the file ends the turn.

@@ -32,6 +32,7 @@ class InProcess final : public kernels::Syscalls {
   std::vector<std::string> driven_devices(std::string_view driver) override;
   std::string reason() const override { return process_.is_here() ? kernel_->reason() : ""; }
   void pause(std::chrono::nanoseconds time) override { kernel_->let_pass(time); }
+  std::chrono::nanoseconds now() override { return kernel_->now().time_since_epoch(); }
   std::chrono::nanoseconds clock() override;
   bool loses_jobs() const override {
     return kernel_->options().on_fault == OnFault::reset || kernel_->options().loses_jobs;

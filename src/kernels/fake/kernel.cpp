@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -30,6 +31,14 @@ void Kernel::reset() {
 
 std::chrono::steady_clock::time_point Kernel::now() const {
   return std::chrono::steady_clock::now() + std::chrono::nanoseconds(passed_ns_);
+}
+
+int Kernel::wait_for_job(std::unique_lock<std::mutex>& lock, JobId job, Jobs::Time deadline, bool is_nonblocking) {
+  if (!options_.is_own_process) return jobs_.wait(lock, job, deadline, is_nonblocking);
+  const int failure = jobs_.wait(lock, job, {}, is_nonblocking);
+  if (failure == -ETIMEDOUT)
+    let_pass(std::max(std::chrono::nanoseconds(0), deadline - std::chrono::steady_clock::now()));
+  return failure;
 }
 
 void Kernel::punish(const std::string& what) const {

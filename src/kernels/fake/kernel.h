@@ -129,6 +129,9 @@ class Kernel {
   // Guards files' tables, buffers and jobs().
   std::mutex& state() { return state_; }
   Jobs& jobs() { return jobs_; }
+  // Jobs::wait() for kernels where only a reset ends a job that stalls. If no other process can reset it, only this
+  // kernel's clock waits.
+  int wait_for_job(std::unique_lock<std::mutex>& lock, JobId job, Jobs::Time deadline, bool is_nonblocking);
   uint64_t next_client() { return ++clients_; }  // the number of a file
 
   int create_buffer(uint64_t size_bytes, std::shared_ptr<Buffer>& out) const;

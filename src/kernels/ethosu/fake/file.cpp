@@ -87,7 +87,7 @@ int EthosuFile::bo_wait(abi::BoWait& args) {
   if (entry == nullptr) return kernel_.refuse(EINVAL, "bo_wait: no handle {}", args.handle);
   const std::shared_ptr<Buffer> buffer = entry->buffer;
   while (const std::optional<JobId> job = buffer->busy(kernel_.jobs(), true)) {
-    const int failure = kernel_.jobs().wait(lock, *job, Jobs::time(0, args.timeout_ns), false);
+    const int failure = kernel_.wait_for_job(lock, *job, Jobs::time(0, args.timeout_ns), false);
     if (failure != 0) return kernel_.refuse(-failure, "bo_wait: handle {} is in use by job {}", args.handle, *job);
   }
   return 0;

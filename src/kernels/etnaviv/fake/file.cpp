@@ -212,7 +212,7 @@ int EtnavivFile::wait_for(std::string_view call, uint32_t handle, bool with_read
   if (entry == nullptr) return kernel_.refuse(ENOENT, "{}: no handle {}", call, handle);
   const std::shared_ptr<Buffer> buffer = entry->buffer;
   while (const std::optional<JobId> job = buffer->busy(kernel_.jobs(), with_readers)) {
-    const int failure = kernel_.jobs().wait(lock, *job, Jobs::time(deadline.sec, deadline.nsec), is_nonblocking);
+    const int failure = kernel_.wait_for_job(lock, *job, Jobs::time(deadline.sec, deadline.nsec), is_nonblocking);
     if (failure != 0) return kernel_.refuse(-failure, "{}: handle {} is in use by job {}", call, handle, *job);
   }
   return 0;
@@ -242,8 +242,8 @@ int EtnavivFile::wait_fence(abi::WaitFence& args) {
   if ((args.flags & ~abi::kWaitNonBlock) != 0) return kernel_.refuse(EINVAL, "wait_fence: flags {:#x}", args.flags);
   if (const int failure = check_pipe(args.pipe); failure != 0) return failure;
   Lock lock(kernel_.state());
-  const int failure = kernel_.jobs().wait(lock, args.fence, Jobs::time(args.timeout.sec, args.timeout.nsec),
-                                          (args.flags & abi::kWaitNonBlock) != 0);
+  const int failure = kernel_.wait_for_job(lock, args.fence, Jobs::time(args.timeout.sec, args.timeout.nsec),
+                                           (args.flags & abi::kWaitNonBlock) != 0);
   if (failure != 0) return kernel_.refuse(-failure, "wait_fence: job {} is not finished", args.fence);
   return 0;
 }
