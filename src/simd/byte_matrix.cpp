@@ -2,6 +2,7 @@
 // slow to read. Vectors of 16 bytes: longer ones would not make memory faster.
 #include "simd/byte_matrix.h"
 
+#include <algorithm>
 #include <cstring>
 
 // Vectors of unknown size cannot be array elements.
@@ -181,10 +182,15 @@ size_t next_block(size_t at, size_t size) {
   return at + kSide >= size ? size : (at + 2 * kSide > size ? size - kSide : at + kSide);
 }
 
+// Some columns at a time, so that cache lines are complete on both sides before they are evicted.
 void transpose_wide(const uint8_t* in, uint8_t* out, const ByteMatrix& m) {
-  for (size_t r = 0; r < m.rows; r = next_block(r, m.rows)) {
-    for (size_t c = 0; c < m.cols; c = next_block(c, m.cols))
-      transpose_block(in + r * m.stride_in + c, out + c * m.stride_out + r, m, kSide, kSide);
+  constexpr size_t kColumns = 64;
+  for (size_t first = 0; first < m.cols; first += kColumns) {
+    const size_t end = std::min(first + kColumns, m.cols), start = std::min(first, m.cols - kSide);
+    for (size_t r = 0; r < m.rows; r = next_block(r, m.rows)) {
+      for (size_t c = start; c < end; c = next_block(c, m.cols))
+        transpose_block(in + r * m.stride_in + c, out + c * m.stride_out + r, m, kSide, kSide);
+    }
   }
 }
 
