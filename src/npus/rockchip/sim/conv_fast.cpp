@@ -14,36 +14,47 @@ namespace {
 constexpr int32_t kOne = 1;
 constexpr size_t kPatchBlockBytes = size_t{1} << 17;  // patches at a time, so that they stay in the cache
 
-// The lanes of one tap of a window: in the plane, or a row of pad values.
+// Where the lanes of each tap of a pixel's window are: in the plane, or a row of pad values.
 class Window {
  public:
   Window(const ConvJob& job, const ConvOperands& operands)
-      : job_(job), features_(operands.features.data()), pad_(operands.pad.data()) {}
-  const int8_t* at(int64_t pixel, int64_t tap) const {
-    const int64_t y = pixel / job_.out_width * job_.stride_y + tap / job_.kernel_width * job_.dilation_y - job_.pad_top;
-    const int64_t x =
-        pixel % job_.out_width * job_.stride_x + tap % job_.kernel_width * job_.dilation_x - job_.pad_left;
-    if (y < 0 || y >= job_.in_height || x < 0 || x >= job_.in_width) return pad_;
-    return features_ + (y * job_.in_width + x) * job_.lane_stride();
+      : job_(job), features_(operands.features.data()), pad_(operands.pad.data()) {
+    for (int64_t tap = 0; tap < job.taps(); ++tap)
+      taps_.push_back({tap / job.kernel_width * job.dilation_y, tap % job.kernel_width * job.dilation_x});
+    places_.resize(taps_.size());
+  }
+  std::span<const int8_t* const> of(int64_t pixel) {
+    const int64_t top = pixel / job_.out_width * job_.stride_y - job_.pad_top;
+    const int64_t left = pixel % job_.out_width * job_.stride_x - job_.pad_left;
+    for (size_t i = 0; i < taps_.size(); ++i) {
+      const int64_t y = top + taps_[i].y, x = left + taps_[i].x;
+      const bool is_inside = y >= 0 && y < job_.in_height && x >= 0 && x < job_.in_width;
+      places_[i] = is_inside ? features_ + (y * job_.in_width + x) * job_.lane_stride() : pad_;
+    }
+    return places_;
   }
 
  private:
+  struct Tap {
+    int64_t y, x;
+  };
   const ConvJob& job_;
   const int8_t* features_;
   const int8_t* pad_;
+  std::vector<Tap> taps_;
+  std::vector<const int8_t*> places_;
 };
 
 ConvSums convolve_depthwise(const ConvJob& job, const ConvOperands& operands) {
-  const Window window(job, operands);
-  const auto lanes = static_cast<size_t>(job.out_lanes), taps = static_cast<size_t>(job.taps());
+  Window window(job, operands);
+  const auto lanes = static_cast<size_t>(job.out_lanes);
   ConvSums sums{.sum = std::vector<int32_t>(static_cast<size_t>(job.pixels()) * lanes),
                 .window = std::vector<int32_t>(static_cast<size_t>(job.pixels()) * lanes)};
-  std::vector<const int8_t*> windows(taps);
   for (int64_t pixel = 0; pixel < job.pixels(); ++pixel) {
     const size_t at = static_cast<size_t>(pixel) * lanes;
-    for (size_t tap = 0; tap < taps; ++tap) windows[tap] = window.at(pixel, static_cast<int64_t>(tap));
-    gemm::depthwise_pixel(windows.data(), operands.weights->plain.data(), static_cast<size_t>(job.lane_stride()), taps,
-                          lanes, &sums.sum[at], &sums.window[at]);
+    const auto taps = window.of(pixel);
+    gemm::depthwise_pixel(taps.data(), operands.weights->plain.data(), static_cast<size_t>(job.lane_stride()),
+                          taps.size(), lanes, &sums.sum[at], &sums.window[at]);
   }
   return sums;
 }
@@ -79,10 +90,14 @@ class MatrixConvolution {
 
  private:
   const int8_t* gather(size_t first, size_t count) {
-    const auto stride = static_cast<size_t>(job_.lane_stride()), taps = static_cast<size_t>(job_.taps());
-    for (size_t i = 0; i < count * taps; ++i)
-      std::memcpy(patches_.data() + i * stride,
-                  window_.at(static_cast<int64_t>(first + i / taps), static_cast<int64_t>(i % taps)), stride);
+    const auto stride = static_cast<size_t>(job_.lane_stride());
+    int8_t* to = patches_.data();
+    for (size_t i = 0; i < count; ++i) {
+      for (const int8_t* const from : window_.of(static_cast<int64_t>(first + i))) {
+        std::memcpy(to, from, stride);
+        to += stride;
+      }
+    }
     return patches_.data();
   }
 

@@ -13,10 +13,11 @@ namespace {
 
 constexpr size_t kBlockBytes = size_t{1} << 18;  // of windows at a time, so that they stay in the cache
 constexpr int kByteValues = 256;
+constexpr int32_t kOne = 1;
 
 size_t window_elems(const NnJob& job) { return static_cast<size_t>(job.in_planes * job.taps()); }
 
-// The number to add to all weights so that each fits a signed byte; none if their range is too large.
+// The number to add to all weights so that each fits a signed byte, 0 if possible; none if their range is too large.
 std::optional<int32_t> offset_to_bytes(std::span<const KernelTask> tasks) {
   int16_t low = 0, high = 0;  // unused planes of a kernel have weights of 0
   for (const KernelTask& task : tasks) {
@@ -26,7 +27,7 @@ std::optional<int32_t> offset_to_bytes(std::span<const KernelTask> tasks) {
     }
   }
   if (high - low >= kByteValues) return std::nullopt;
-  return INT8_MIN - low;
+  return low >= INT8_MIN && high <= INT8_MAX ? 0 : INT8_MIN - low;
 }
 
 // [kernel][row][column][plane]
@@ -95,7 +96,9 @@ class DenseConvolution {
  public:
   DenseConvolution(const NnJob& job, std::span<const KernelTask> tasks, std::span<const uint8_t> in,
                    const PackedKernels& packed)
-      : job_(job), tasks_(tasks), packed_(packed), image_(job, in), depth_(window_elems(job)) {}
+      : job_(job), tasks_(tasks), packed_(packed), image_(job, in), depth_(window_elems(job)) {
+    for (const KernelTask& task : tasks) biases_.push_back(static_cast<int32_t>(task.kernel->bias));
+  }
 
   void run() {
     const auto pixels = static_cast<size_t>(job_.out_width * job_.out_height);
@@ -131,7 +134,8 @@ class DenseConvolution {
     const size_t stride = align_up(depth_, byte_gemm::kDepthAlign);
     const uint8_t* const rows = windows(first, count, stride);
     row_start_.resize(count);
-    for (size_t i = 0; i < count; ++i) row_start_[i] = -packed_.offset * byte_gemm::sum(rows + i * stride, depth_);
+    for (size_t i = 0; i < count && packed_.offset != 0; ++i)
+      row_start_[i] = -packed_.offset * byte_gemm::sum(rows + i * stride, depth_);
     byte_gemm::matmul(rows, count, stride, packed_.bytes, tasks_.size(), depth_, row_start_.data(), sums_.data(),
                       tasks_.size());
   }
@@ -148,7 +152,8 @@ class DenseConvolution {
   void store(size_t first, size_t count) {
     const size_t kernels = tasks_.size();
     for (size_t i = 0; i < count; ++i) {
-      for (size_t k = 0; k < kernels; ++k) sums_[i * kernels + k] += static_cast<int32_t>(tasks_[k].kernel->bias);
+      int32_t* const sums = sums_.data() + i * kernels;
+      gemm::multiply_add(sums, biases_.data(), &kOne, 0, kernels, sums);
     }
     requantize(std::span(sums_).first(count * kernels), job_.requant, bytes_.data());
     transpose_bytes(bytes_.data(), planes_.data(), {count, kernels, kernels, count});
@@ -172,7 +177,7 @@ class DenseConvolution {
   size_t depth_;
   std::vector<uint8_t> windows_;
   std::vector<int16_t> pairs_;
-  std::vector<int32_t> row_start_, sums_;
+  std::vector<int32_t> biases_, row_start_, sums_;
   std::vector<uint8_t> bytes_, planes_;  // [pixel][kernel], [kernel][pixel]
 };
 
