@@ -5,6 +5,7 @@
 #include <random>
 #include <set>
 
+#include "graph/passes/rewrite.h"
 #include "graph/passes/testing/digests.h"
 #include "graph/passes/testing/letters.h"
 
@@ -120,6 +121,28 @@ TEST(Pipeline, RemovesDeadOps) {
   std::string left;
   for (const ir::Op& op : letters.graph.ops) left += letters.graph.tensor(op.outputs[0]).name;
   EXPECT_EQ(left, "cd");
+}
+
+// A part of an ONNX file that nobody knows, with a constant as its first input, has no tensor for it.
+TEST(Pipeline, KeepsOpaqueOpsWithoutInputs) {
+  const AddMulDriver driver;
+  for (const bool second : {false, true}) {
+    Letters letters("ab", {"c=relu(a)", "d=add(c,b)"}, "d");
+    ir::Op& op = letters.graph.ops[0];
+    op.kind = ir::OpKind::opaque, op.opaque_name = "Slice", op.attrs = ir::default_attrs(ir::OpKind::opaque);
+    op.inputs = {ir::kNoTensor};
+    if (second) op.inputs.push_back(letters.id('a'));
+    const std::string before = ir::print(letters.graph);
+    std::vector<Rewrite> rewrites;
+    Target target{&driver, {}};
+    target.rewrites = &rewrites;
+    const auto run = run_pipeline(letters.graph, target);
+    ASSERT_TRUE(run.ok()) << run.error().message;
+    EXPECT_EQ(ir::print(letters.graph), before);
+    std::vector<ir::OpId> matched;
+    Rewriter(letters.graph, target, "test").for_each_op([&](ir::OpId id) { matched.push_back(id); });
+    EXPECT_EQ(matched, std::vector<ir::OpId>{1});
+  }
 }
 
 // Golden text: the graph before and after all passes.

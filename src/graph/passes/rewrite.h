@@ -36,11 +36,13 @@ class Rewriter {
  public:
   Rewriter(ir::Graph& graph, const Target& target, std::string_view pass);
 
-  // Calls match(op) for each op, including those that it makes.
+  // Calls match(op) for each op, including those that it makes. Opaque ops stay as they are, and may lack any input.
   template <typename Match>
   void for_each_op(Match match) {
     if (target_.rewrites == nullptr || target_.driver == nullptr) return;
-    for (at_ = 0; at_ < std::ssize(graph_.ops); ++at_) match(static_cast<ir::OpId>(at_));
+    for (at_ = 0; at_ < std::ssize(graph_.ops); ++at_) {
+      if (graph_.ops[static_cast<size_t>(at_)].kind != ir::OpKind::opaque) match(static_cast<ir::OpId>(at_));
+    }
   }
 
   const ir::Graph& graph() const { return graph_; }
