@@ -222,18 +222,49 @@ class Folder {
     return made;
   }
 
-  std::optional<Numbers> slice(const Numbers& from, size_t count) const {
-    const auto starts = in(1) == nullptr ? std::optional(ints_of(node_, "starts")) : integers(*in(1));
-    const auto steps = in(4) == nullptr ? std::optional(std::vector<int64_t>{1}) : integers(*in(4));
-    if (in(0)->dims->size() != 1 || !starts || starts->size() != 1 || !steps || steps->size() != 1 ||
-        steps->front() < 1)
-      return std::nullopt;
-    const int64_t size = std::ssize(from);
-    int64_t at = starts->front();
-    at = std::clamp<int64_t>(at < 0 ? std::max(at, -size) + size : at, 0, size);
+  // The first element along each dimension, and the step to the next one.
+  struct Walk {
+    std::vector<int64_t> first, step;
+  };
+
+  std::optional<Walk> walk_of_slice() const {
+    const auto list = [&](const char* name, size_t i) {
+      return in(i) == nullptr ? std::optional(ints_of(node_, name)) : integers(*in(i));
+    };
+    const auto starts = list("starts", 1), axes = list("axes", 3), steps = list("steps", 4);
+    const std::vector<int64_t>& dims = *in(0)->dims;
+    const auto rank = std::ssize(dims);
+    if (!starts || !axes || !steps) return std::nullopt;
+    Walk out{std::vector<int64_t>(dims.size(), 0), std::vector<int64_t>(dims.size(), 1)};
+    for (size_t i = 0; i < starts->size(); ++i) {
+      if ((!axes->empty() && i >= axes->size()) || (!steps->empty() && i >= steps->size())) return std::nullopt;
+      int64_t axis = axes->empty() ? static_cast<int64_t>(i) : (*axes)[i];
+      axis += axis < 0 ? rank : 0;
+      if (axis < 0 || axis >= rank) return std::nullopt;
+      const auto at = static_cast<size_t>(axis);
+      const int64_t dim = dims[at], by = steps->empty() ? 1 : (*steps)[i], start = (*starts)[i];
+      const int64_t last = by > 0 ? dim : std::max<int64_t>(dim - 1, 0);
+      out.first[at] = std::clamp<int64_t>(start < 0 ? std::max(start, -dim) + dim : start, 0, last);
+      out.step[at] = std::clamp(by, -dim - 1, dim + 1);
+    }
+    return out;
+  }
+
+  std::optional<Numbers> slice(const Numbers& from, size_t count) {
+    const auto walk = walk_of_slice();
+    const std::vector<int64_t>&dims = *in(0)->dims, &to = *out().dims;
+    if (!walk || dims.size() != to.size()) return std::nullopt;
     Numbers made;
-    for (; made.size() < count && at < size; at += std::min(steps->front(), size))
-      made.push_back(from[static_cast<size_t>(at)]);
+    for (size_t i = 0; i < count; ++i) {
+      int64_t element = 0, inner = 1, left = static_cast<int64_t>(i);
+      for (size_t d = dims.size(); d-- > 0; inner *= dims[d]) {
+        const int64_t at = walk->first[d] + left % to[d] * walk->step[d];
+        if (at < 0 || at >= dims[d]) return std::nullopt;
+        element += at * inner;
+        left /= to[d];
+      }
+      made.push_back(from[static_cast<size_t>(element)]);
+    }
     return made;
   }
 
@@ -331,7 +362,8 @@ Result<void> check_elements(const Model& model, const Node& node, bool is_folded
   const Value& out = model.value(node.outputs[0]);
   const auto elems = elems_of(out);
   if (is_folded) budget -= elems.value_or(0);
-  const bool fills = (node.op == "ConstantOfShape" || node.op == "Range") && out.dims;  // nothing else can compute it
+  const bool is_known = out.dims && std::ranges::all_of(*out.dims, [](int64_t dim) { return dim >= 0; });
+  const bool fills = (node.op == "ConstantOfShape" || node.op == "Range") && is_known;  // nothing else can compute it
   if (fills && !is_folded && (!elems || *elems > kMostElems))
     return error(ErrorCode::unsupported, "'{}' has more than {} elements: write it into the file as an initializer",
                  printable(out.name), kMostElems);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <numeric>
 
 #include "frontend/onnx/lowering.h"
@@ -109,10 +110,17 @@ Result<Layout> layout_of_input(Lowering& l) {
   return is_plain ? Layout::plain : Lowering::usual(dims.size());
 }
 
+// Numbers of an input, or of the attribute that older versions of the operation have in its place.
+Result<std::optional<std::vector<int64_t>>> list_or(const Lowering& l, size_t i, const char* attribute) {
+  if (l.node().attributes.contains(attribute)) return std::optional(ints_of(l.node(), attribute));
+  return l.list(i);
+}
+
 Result<void> slice(Lowering& l) {
   SK_TRY_ASSIGN(const auto dims, l.input_dims(0));
-  std::array<std::optional<std::vector<int64_t>>, 4> given;  // starts, ends, axes, steps
-  for (size_t i = 0; i < given.size(); ++i) SK_TRY_INTO(given[i], l.list(i + 1));
+  constexpr std::array kNames = {"starts", "ends", "axes", "steps"};
+  std::array<std::optional<std::vector<int64_t>>, kNames.size()> given;
+  for (size_t i = 0; i < given.size(); ++i) SK_TRY_INTO(given[i], list_or(l, i + 1, kNames[i]));
   if (!given[0] || !given[1]) return error(ErrorCode::unsupported, "its limits are not constants");
   const size_t count = given[0]->size();
   std::vector<int32_t> begin(dims.size(), 0), end = dims, step(dims.size(), 1);
@@ -122,13 +130,18 @@ Result<void> slice(Lowering& l) {
     };
     SK_TRY_ASSIGN(const int axis, axis_of(of(2, static_cast<int64_t>(i)), dims.size()));
     const auto at = static_cast<size_t>(axis);
-    const int64_t dim = dims[at], by = of(3, 1);
-    if (by < 1 || by > dim) return error(ErrorCode::unsupported, "its step {} is outside 1..{}", by, dim);
-    const auto limit = [&](int64_t one) { return std::clamp<int64_t>(one < 0 ? one + dim : one, 0, dim); };
-    begin[at] = static_cast<int32_t>(limit(std::clamp<int64_t>(of(0, 0), -dim, dim)));
-    end[at] = static_cast<int32_t>(limit(std::clamp<int64_t>(of(1, dim), -dim, dim)));
+    const int64_t dim = dims[at], by = of(3, 1), low = by > 0 ? 0 : -1, high = by > 0 ? dim : dim - 1;
+    if (by == 0 || by < -dim || by > dim)
+      return error(ErrorCode::unsupported, "its step {} is 0 or outside -{}..{}", by, dim, dim);
+    const auto limit = [&](int64_t one) {
+      return std::clamp(one < 0 ? std::max(one, -dim - 1) + dim : one, low, high);
+    };
+    const int64_t first = limit(of(0, by > 0 ? 0 : high)), last = limit(of(1, by > 0 ? high : low));
+    if (by > 0 ? first >= last : first <= last)
+      return error(ErrorCode::unsupported, "dimension {} becomes empty", axis);
+    begin[at] = static_cast<int32_t>(first);
+    end[at] = static_cast<int32_t>(last < 0 ? -dim - 1 : last);  // -1 would be the last element
     step[at] = static_cast<int32_t>(by);
-    if (begin[at] >= end[at]) return error(ErrorCode::unsupported, "dimension {} becomes empty", axis);
   }
   SK_TRY_ASSIGN(const Layout layout, layout_of_input(l));
   SK_TRY_ASSIGN(const TensorId from, l.read(0, layout));
@@ -173,9 +186,49 @@ Result<void> split(Lowering& l) {
   return {};
 }
 
+// What the margins of a Pad get, as a real number.
+Result<double> filler_of(const Lowering& l) {
+  if (l.node().attributes.contains("value")) return float_of(l.node(), "value", 0);
+  const Operand* value = l.input(2);
+  if (value == nullptr) return 0.0;
+  const auto read = numbers(l.model().value(value->value));
+  if (!read || read->size() != 1) return error(ErrorCode::unsupported, "its fill value is not a constant");
+  const double real =
+      value->quant.empty() ? read->front() : (read->front() - value->quant.zero_point()) * value->quant.scale();
+  if (std::isnan(real)) return error(ErrorCode::malformed, "its fill value is not a number");
+  return real;
+}
+
+// `from`: the image and the margins. `out`: how the result is quantized in the end.
+Result<void> fill_margins(Lowering& l, std::vector<TensorId> from, TensorId to, const ir::Quant& out) {
+  SK_TRY_ASSIGN(const double real, filler_of(l));
+  const ir::Quant quant = l.graph.tensor(from[0]).quant;
+  TensorId filler = ir::kNoTensor;  // 0
+  if (l.graph.tensor(from[0]).dtype == ir::DType::float32) {
+    Bytes bytes(sizeof(float));
+    const auto value = static_cast<float>(real);
+    std::memcpy(bytes.data(), &value, bytes.size());
+    if (real != 0) filler = l.constant(ir::DType::float32, {1}, std::move(bytes));
+  } else {
+    const double stored = std::nearbyint(real / quant.scale()) + quant.zero_point();
+    if (!(stored >= l.least() && stored <= l.least() + 255))
+      return error(ErrorCode::unsupported, "its fill value {} is outside the range of its input", real);
+    // A rounding error of a coarse input step can be many steps of a finer output.
+    const double held = (stored - quant.zero_point()) * static_cast<double>(quant.scale());
+    if (!out.empty() && std::abs(held - real) > out.scale() / 2)
+      return error(ErrorCode::unsupported, "its fill value {} is not a step of its input", real);
+    if (static_cast<int>(stored) != quant.zero_point())
+      filler = l.constant(l.type(), {1}, {static_cast<uint8_t>(static_cast<int>(stored))}, quant);
+  }
+  const bool is_zero = filler == ir::kNoTensor;
+  if (!is_zero) from.push_back(filler);
+  l.emit(is_zero ? OpKind::pad : OpKind::pad_v2, ir::NoAttrs{}, std::move(from), to);
+  return {};
+}
+
 Result<void> pad(Lowering& l) {
   SK_TRY_ASSIGN(const auto dims, l.input_dims(0));
-  SK_TRY_ASSIGN(auto given, l.list(1));
+  SK_TRY_ASSIGN(auto given, list_or(l, 1, "pads"));
   SK_TRY_ASSIGN(const auto axes, l.list(3));
   if (!given || axes || given->size() != 2 * dims.size())
     return error(ErrorCode::unsupported, "its pads are not two constants per dimension");
@@ -192,34 +245,13 @@ Result<void> pad(Lowering& l) {
   std::vector<int32_t> both;
   for (size_t i = 0; i < dims.size(); ++i) both.insert(both.end(), {before[i], after[i]});
   const TensorId margins = l.ints(both, {static_cast<int32_t>(dims.size()), 2});
-  const ir::Quant quant = l.graph.tensor(from).quant;
-  const TensorId same = l.before_requantize(to, quant);
-  int filler = quant.zero_point();
-  if (const Operand* value = l.input(2); value != nullptr && mode == "constant") {
-    const auto read = numbers(l.model().value(value->value));
-    if (!read || read->size() != 1) return error(ErrorCode::unsupported, "its fill value is not a constant");
-    const double real =
-        value->quant.empty() ? read->front() : (read->front() - value->quant.zero_point()) * value->quant.scale();
-    const double stored = std::nearbyint(real / quant.scale()) + quant.zero_point();
-    if (std::isnan(stored)) return error(ErrorCode::malformed, "its fill value is not a number");
-    if (stored < l.least() || stored > l.least() + 255)
-      return error(ErrorCode::unsupported, "its fill value {} is outside the range of its input", real);
-    filler = static_cast<int>(stored);
-    // A rounding error of a coarse input step can be many steps of a finer output.
-    const double held = (filler - quant.zero_point()) * static_cast<double>(quant.scale());
-    const ir::Quant& out = l.graph.tensor(to).quant;
-    if (!out.empty() && std::abs(held - real) > out.scale() / 2)
-      return error(ErrorCode::unsupported, "its fill value {} is not a step of its input", real);
-  }
+  const TensorId same = l.before_requantize(to, l.graph.tensor(from).quant);
   if (mode == "reflect")
     l.emit(OpKind::mirror_pad, ir::MirrorPadAttrs{}, {from, margins}, same);
   else if (mode != "constant")
     return error(ErrorCode::unsupported, "its mode is {}", mode);
-  else if (filler == quant.zero_point())
-    l.emit(OpKind::pad, ir::NoAttrs{}, {from, margins}, same);
   else
-    l.emit(OpKind::pad_v2, ir::NoAttrs{},
-           {from, margins, l.constant(l.type(), {1}, {static_cast<uint8_t>(filler)}, quant)}, same);
+    SK_TRY(fill_margins(l, {from, margins}, same, l.graph.tensor(to).quant));
   l.requantize(same, to);
   return {};
 }

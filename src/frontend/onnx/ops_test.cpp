@@ -110,6 +110,35 @@ std::vector<OpRow> operations() {
       {"slice_by_steps",
        one("Slice", {"a", "b", "c", "d"}, {}, {int64s("a", {0}), int64s("b", {3}), int64s("c", {2}), int64s("d", {2})}),
        {-1, 2, -4, 6}},
+      {"slice_backwards",
+       one("Slice", {"a", "b", "c", "d"}, {},
+           {int64s("a", {-1}), int64s("b", {INT64_MIN}), int64s("c", {2}), int64s("d", {-1})}),
+       {2, 3, -1, 6, 5, -4}},
+      {"slice_backwards_by_steps",
+       one("Slice", {"a", "b", "c", "d"}, {},
+           {int64s("a", {1, 9}), int64s("b", {0, -9}), int64s("c", {1, 2}), int64s("d", {-1, -2})}),
+       {6, -4}},
+      {"slice_by_attributes",
+       one("Slice", {}, {ints("starts", {1, 0}), ints("ends", {2, -1}), ints("axes", {1, 2})}, {}, 9),
+       {-4, 5}},
+      {"pad_with_zeros",
+       one("Pad", {"pads", "by"}, {}, {int64s("pads", {0, 0, 1, 0, 0, 0}), floats("by", {}, {0})}),
+       {0, -1, 3, 2, 0, -4, 5, 6}},
+      {"pad_with_a_number",
+       one("Pad", {"pads", "by"}, {}, {int64s("pads", {0, 0, 1, 0, 0, 0}), floats("by", {}, {-0.3F})}),
+       {-0.3F, -1, 3, 2, -0.3F, -4, 5, 6}},
+      {"pad_by_attributes",
+       one("Pad", {}, {ints("pads", {0, 0, 0, 0, 0, 1}), real("value", 0.3F)}, {}, 9),
+       {-1, 3, 2, 0.3F, -4, 5, 6, 0.3F}},
+      // Pads last dimension first, as exporters of PyTorch's F.pad write them.
+      {"pad_by_turned_pairs",
+       {.nodes = {node("Reshape", {"pairs", "two"}, {"rows"}),
+                  node("Slice", {"rows", "last", "least", "first", "last"}, {"turned"}),
+                  node("Transpose", {"turned"}, {"columns"}), node("Reshape", {"columns", "last"}, {"list"}),
+                  node("Pad", {"x", "list", "by"}, {"y"})},
+        .constants = {int64s("pairs", {1, 0, 0, 0, 0, 0}), int64s("two", {-1, 2}), int64s("last", {-1}),
+                      int64s("least", {INT64_MIN}), int64s("first", {0}), floats("by", {}, {0})}},
+       {0, -1, 3, 2, 0, -4, 5, 6}},
       {"pad_by_reflection",
        one("Pad", {"pads"}, {word("mode", "reflect")}, {int64s("pads", {0, 0, 1, 0, 0, 1})}),
        {3, -1, 3, 2, 3, 5, -4, 5, 6, 5}},
@@ -297,6 +326,8 @@ TEST(Constants, AreComputedAsOnnxSays) {
       {"Max", {wide("a", {3, 1}), wide("b", {2, 2})}},
       {"Slice", {wide("a", {9, 3, 9, 2}), wide("b", {1}), wide("c", {4}), wide("d", {0}), wide("e", {2})}},
       {"Slice", {wide("a", {9, 3, 2}), wide("b", {-2}), wide("c", {INT64_MAX})}},
+      {"Slice", {wide("a", {2, 3}), wide("b", {-1}), wide("c", {INT64_MIN}), wide("d", {0}), wide("e", {-1})}},
+      {"Slice", {wide("a", {2, 9, 3}), wide("b", {9}), wide("c", {-9}), wide("d", {-1}), wide("e", {-2})}},
       {"Neg", {wide("a", {-3, -2})}},
       {"Where", {tensor("a", kBool, {2}, bytes_of<int8_t>({1, 0})), wide("b", {3, 9}), wide("c", {9, 2})}},
       {"Floor", {real_pair(3.75F, 2.5F)}, kInt64},
@@ -316,6 +347,19 @@ TEST(Constants, AreComputedAsOnnxSays) {
     EXPECT_EQ(graph->tensor(graph->outputs[0]).shape, (ir::Shape{3, 2})) << row.op;
     EXPECT_EQ(run(parts, in), in) << row.op;
   }
+}
+
+// How many elements there are is not known: that is no reason to say that there are too many.
+TEST(Left, AFillOfUnknownSizeIsNotTooLarge) {
+  std::vector<std::string> left;
+  ImportOptions options;
+  options.left = &left;
+  const auto graph = import(
+      file({.nodes = {node("Odd", {"x"}, {"s"}), node("ConstantOfShape", {"s"}, {"c"}), node("Relu", {"x"}, {"y"})},
+            .outputs = {value("y", {}), value("c", {-1, 2})}}),
+      "m", options);
+  ASSERT_TRUE(graph.ok()) << graph.error().message;
+  EXPECT_EQ(left.size(), 2u) << fmt::format("{}", fmt::join(left, "\n"));
 }
 
 // What nobody here computes has a size nevertheless.
