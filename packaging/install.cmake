@@ -23,6 +23,9 @@ install(TARGETS skillet_onnxruntime LIBRARY DESTINATION ${plugin_dir})
 # LiteRT's compiler plug-in, and under another name its dispatch library.
 install(TARGETS skillet_litert_plugin LIBRARY DESTINATION ${plugin_dir})
 install(FILES $<TARGET_FILE_DIR:skillet_litert_plugin>/libLiteRtDispatch_Skillet.so DESTINATION ${plugin_dir})
+# `import skillet`, and the verbs of the command that are in Python: the command looks for them there.
+install(DIRECTORY src/frontend/python/skillet DESTINATION lib/python3/dist-packages
+  FILES_MATCHING PATTERN "*.py" PATTERN "*.cpp" PATTERN "py.typed" PATTERN "__pycache__" EXCLUDE)
 # GStreamer's element, if its headers are installed.
 if(TARGET skillet_gstreamer)
   install(TARGETS skillet_gstreamer LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/gstreamer-1.0)

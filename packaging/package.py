@@ -51,10 +51,6 @@ def stage(arch, build, folder):
     try:
         run("cmake", "-S", SOURCE, "-B", build, f"-DCMAKE_INSTALL_LIBDIR=lib/{TRIPLETS[arch]}")
         run("cmake", "--install", build, "--prefix", "/usr", env={**os.environ, "DESTDIR": str(folder)})
-        for place, path in python_files().items():
-            where = folder / "usr/lib/python3/dist-packages" / place
-            where.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, where)
     finally:
         run("cmake", "-S", SOURCE, "-B", build, "-UCMAKE_INSTALL_LIBDIR")
 

@@ -16,6 +16,7 @@ from pathlib import Path
 BUILD, VERSION = sys.argv[1:3]
 DOC = "usr/share/doc/skillet"
 CONSUMER = Path(__file__).parent / "consumer"
+ROOT = Path(__file__).resolve().parents[2]
 # A compiler's sanitizer must be loaded first; packages are built without one.
 SANITIZED = "SKILLET_SANITIZE:STRING=\n" not in Path(BUILD, "CMakeCache.txt").read_text() + "\n"
 
@@ -55,6 +56,19 @@ class Install(unittest.TestCase):
             self.assertIn(name, names)
         self.assertNotIn("usr/lib/teflon/libteflon.so", names)
         self.assertIn(f"{DOC}/docs/dev/adding-an-npu.md", names)
+
+    def test_verbs_in_python_are_there(self):
+        package = self.root / "usr/lib/python3/dist-packages/skillet"
+        source = ROOT / "src/frontend/python/skillet"
+        wanted = {str(path.relative_to(source)) for path in source.rglob("*") if path.suffix in (".py", ".cpp") or path.name == "py.typed"}
+        self.assertEqual({str(path.relative_to(package)) for path in package.rglob("*") if not path.is_dir() and path.suffix != ".pyc"}, wanted)
+        page = self.root / "page.html"
+        run(str(self.root / "usr/bin/skillet"), "page", str(ROOT / "tests/captures/a311d_conv1x1_relu6_u8"), "-o", str(page), PYTHONPATH="", PYTHONDONTWRITEBYTECODE="1")
+        self.assertIn("nn_instruction", page.read_text())
+        page.unlink()
+        said = run(sys.executable, "-c", "import skillet; print(skillet.version()); print(skillet.delegate_path())",
+                   PYTHONPATH=str(package.parent), PYTHONDONTWRITEBYTECODE="1", SKILLET_C_LIBRARY="").splitlines()
+        self.assertEqual(said, [VERSION, str(self.root / "usr/lib/skillet/libskillet.so")])
 
     def test_binaries_are_stripped(self):
         for name in ("usr/bin/skillet", self.lib / "libskillet_c.so", "usr/lib/skillet/libskillet.so", "usr/lib/skillet/libskillet_onnxruntime.so",

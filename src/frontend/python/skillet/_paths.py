@@ -15,8 +15,10 @@ def library_name() -> str:
     named = os.environ.get("SKILLET_C_LIBRARY")
     if named:
         return named
-    bundled = PACKAGE / "lib" / SONAME
-    return str(bundled) if bundled.exists() else SONAME
+    places = [PACKAGE / "lib" / SONAME]
+    if PACKAGE.parent.name == "dist-packages":  # PREFIX/lib/python3/dist-packages
+        places.append(PACKAGE.parents[2] / SONAME)
+    return next((str(one) for one in places if one.exists()), SONAME)
 
 
 def delegate_path() -> str:
