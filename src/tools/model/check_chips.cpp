@@ -142,7 +142,7 @@ Result<ChipCheck> check_delegate(const npu::Driver& driver, const npu::Chip& chi
   SK_TRY_ASSIGN(const DelegateClaims claims, delegate_claims(target, graph, session, left));
   ChipCheck out{.chip = chip, .where = {}, .why = {}, .us = std::vector<double>(report.ops.size(), -1)};
   for (size_t i = 0; i < report.ops.size(); ++i) {
-    const bool is_ours = !claims.on_cpu[i].empty(), on_npu = claims.why_not[i].empty() && !is_ours;
+    const bool is_ours = !claims.on_cpu[i].empty(), on_npu = claims.is_on_npu(i);
     const std::string why = is_ours ? fmt::format("{} ({})", claims.on_cpu[i], kOurs) : claims.why_not[i];
     out.where.push_back(on_npu ? "npu" : "cpu");
     out.why.push_back(compile::without_names(why, graph, static_cast<ir::OpId>(i)));
@@ -158,8 +158,7 @@ Result<ChipCheck> check_delegate(const npu::Driver& driver, const npu::Chip& chi
     out.npu_macs += on_npu ? report.ops[i].macs : 0;
   }
   std::vector<bool> claimed;
-  for (size_t i = 0; i < claims.why_not.size(); ++i)
-    claimed.push_back(claims.why_not[i].empty() && claims.on_cpu[i].empty());
+  for (size_t i = 0; i < claims.why_not.size(); ++i) claimed.push_back(claims.is_on_npu(i));
   out.share = npu_share(work_of(graph, chip.name), claimed);
   out.use.ops = report.ops.size();
   out.npu_parts = claims.partitions;

@@ -23,6 +23,9 @@ struct DelegateClaims {
   // If our CPU kernels compute a claimed operation, because the NPU reads its result: why the NPU does not.
   std::vector<std::string> on_cpu;
   size_t partitions = 0;
+
+  // What the delegate's own CPU kernels compute for the NPU is not on the NPU, and the delegate does not count it.
+  bool is_on_npu(size_t op) const { return why_not[op].empty() && on_cpu[op].empty(); }
 };
 
 // True if nothing can be predicted, because sizes are dynamic (compile::kNothingPredicted).

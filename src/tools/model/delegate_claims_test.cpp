@@ -147,5 +147,13 @@ op 2 CONV_2D in=[2 3] out=[4] padding=same
   }
 }
 
+// `check --delegate`, `fix` and `quantize` count by this.
+TEST(DelegateClaims, WhatTheDelegatesOwnKernelsComputeIsNotOnTheNpu) {
+  const DelegateClaims claims{.why_not = {"", "a reason", ""}, .on_cpu = {"", "", "no job"}};
+  EXPECT_TRUE(claims.is_on_npu(0));
+  EXPECT_FALSE(claims.is_on_npu(1));
+  EXPECT_FALSE(claims.is_on_npu(2));
+}
+
 }  // namespace
 }  // namespace skillet::tools

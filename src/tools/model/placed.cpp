@@ -20,7 +20,7 @@ Result<void> add_claims(Placed& out, const runtime::Target& target, const ir::Gr
   const std::vector<uint64_t> macs = macs_of(graph);
   double all = 0;
   for (size_t i = 0; i < macs.size(); ++i) {
-    const bool is_claimed = claims.why_not[i].empty();
+    const bool is_claimed = claims.is_on_npu(i);
     all += static_cast<double>(macs[i]);
     out.claimed += is_claimed ? 1 : 0;
     out.claimed_macs += is_claimed ? static_cast<double>(macs[i]) : 0;
