@@ -33,7 +33,7 @@ struct Sums {
   double cosine() const {
     if (strange > 0) return 0;
     if (a_squares == 0 || b_squares == 0) return a_squares == b_squares ? 1 : 0;
-    return product / std::sqrt(a_squares) / std::sqrt(b_squares);
+    return std::clamp(product / std::sqrt(a_squares) / std::sqrt(b_squares), -1.0, 1.0);  // rounding may go beyond
   }
   double psnr_db() const {
     if (strange > 0) return -std::numeric_limits<double>::infinity();

@@ -73,12 +73,14 @@ TEST(Agreement, OfOutputs) {
                          {{1, 0, 0, 0}, {1, 1, 0, 0}, true, 0.75, std::sqrt(0.5), 10 * std::log10(4.0), 1},
                          {{1, 1, 0, 0}, {1, 0, 0, 0}, true, 0.75, std::sqrt(0.5), 10 * std::log10(4.0), 1},
                          {{0, 0, 0, 0}, {0, 0, 0, 0}, true, 1, 1, kEndless, 0},
-                         {{0, 0, 0, 0}, {0, 0, 0, 5}, false, 0.75, 0, 10 * std::log10(25.0 * 4 / 25), 5}};
+                         {{0, 0, 0, 0}, {0, 0, 0, 5}, false, 0.75, 0, 10 * std::log10(25.0 * 4 / 25), 5},
+                         {{1, 1, 1, 0}, {1, 1, 1, 0}, true, 1, 1, kEndless, 0}};  // 3 / sqrt(3) / sqrt(3) > 1
   for (const Case& c : kCases) {
     const Agreement a = agreement_of(graph, std::vector<Bytes>{c.got}, std::vector<Bytes>{c.reference});
     EXPECT_EQ(a.same_class.is_same, c.same_class);
     EXPECT_EQ(a.equal, c.equal);
     EXPECT_NEAR(a.cosine, c.cosine, 1e-12);
+    EXPECT_LE(a.cosine, 1);  // `eval` takes the least of all pictures
     EXPECT_EQ(a.largest_difference(), c.largest);
     if (std::isinf(c.psnr_db)) {
       EXPECT_EQ(a.psnr_db, c.psnr_db);
