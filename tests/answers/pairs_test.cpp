@@ -61,6 +61,27 @@ TEST(Answers, OfPassesAtTheirLimits) {
   expect_hashes(kFile, "limits_of_pass ", hashes);
 }
 
+// Two numbers of a pass's text at once: limits of products and sums, and conditions of two sizes.
+TEST(Answers, OfPassesAtTheirLimitsOfTwoNumbers) {
+  constexpr int64_t kFirst[] = {1, 2, 5, 8, 17}, kFarthestSecond = int64_t{1} << 16;
+  const log::ScopedLevel quiet(log::Level::error);
+  std::map<std::string, Hash> hashes;
+  for (const passes::Row& row : passes::kRows) {
+    const TextChanges text(with_any_constants("graph \"g\"\n" + std::string(row.before)), kWords);
+    const auto pass = std::ranges::find(passes::exact_passes(), std::string_view(row.pass), &passes::Pass::name);
+    ASSERT_NE(pass, passes::exact_passes().end()) << row.pass;
+    text.each_value(kFirst, [&](const std::string& changed) {
+      for (const std::string& one : TextChanges(changed, kWords).with_blanks()) {
+        const auto ask = [&](int64_t value) {
+          return answers_of(std::span(&*pass, 1), fmt::format(fmt::runtime(one), value));
+        };
+        hashes[row.pass].add(Ranges(ask, {}, kFarthestSecond, false).of(0));
+      }
+    });
+  }
+  expect_hashes(kFile, "limits_of_pass_two ", hashes);
+}
+
 // Two sizes at once, as in limits_test.cpp.
 TEST(Answers, OfPassesAtTheirLimitsOfPairs) {
   const log::ScopedLevel quiet(log::Level::error);
