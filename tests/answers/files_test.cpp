@@ -5,6 +5,7 @@
 
 #include "answers/changes.h"
 #include "answers/lines.h"
+#include "answers/reports.h"
 #include "answers/small_graph.h"
 #include "base/log.h"
 #include "capture/capture.h"
@@ -220,71 +221,23 @@ TEST(Answers, OfCapturesWithOneByteChanged) {
   expect_lines(kFile, "capture ", {{"capture file", files.text()}, {"capture text", texts.text()}});
 }
 
-runtime::ProofReport proof() {
-  runtime::ProofReport report{.device = {},
-                              .build = "b",
-                              .date = "2026-11-24T13:37:00Z",
-                              .facts = {{"board", "x"}},
-                              .ended = "all",
-                              .steps = {}};
-  report.steps.push_back({.kind = runtime::ProofKind::assumption,
-                          .name = "one",
-                          .outcome = runtime::ProofOutcome::wrong,
-                          .what = "w",
-                          .outputs = {{4, "0123456789abcdef", "00ff"}}});
-  report.steps.push_back({.kind = runtime::ProofKind::time,
-                          .name = "two",
-                          .outcome = runtime::ProofOutcome::right,
-                          .what = "",
-                          .outputs = {},
-                          .ns = 5000,
-                          .spread_ns = 20});
-  return report;
-}
-
 TEST(Answers, OfTextsWithOneThingChanged) {
   const log::ScopedLevel quiet(log::Level::error);
-  const capture::DeviceInfo info{
-      .kernel_driver = "etnaviv", .node = "sim:a311d", .compatible = "", .facts = {{"model", 0x8000}}};
-  const runtime::DeviceIdentity device = runtime::identity_of("a311d", info, true);
   Line trust([](const Bytes& text) {
     return said<runtime::TrustFile>(runtime::parse_trust_file(text_of(text)),
                                     [](const auto& one) { return print(one); });
   });
-  trust.add_text(print(runtime::TrustFile{.device = device,
-                                          .entries = {{.kind = runtime::TrustKind::program,
-                                                       .name = "n",
-                                                       .confirmed = true,
-                                                       .build = "b",
-                                                       .date = "2026-11-24T13:37:00Z",
-                                                       .evidence = "e",
-                                                       .stands_on = {{"one"}}},
-                                                      {.kind = runtime::TrustKind::cost,
-                                                       .name = "clock_ghz",
-                                                       .confirmed = true,
-                                                       .build = "b",
-                                                       .date = "2026-11-24T13:37:00Z",
-                                                       .evidence = "e",
-                                                       .value = 0.5}}}));
+  trust.add_text(print(trust_file()));
   Line proofs([](const Bytes& text) {
     return said<runtime::ProofReport>(runtime::parse_proof_report(text_of(text)),
                                       [](const auto& one) { return print(one); });
   });
-  runtime::ProofReport report = proof();
-  report.device = device;
-  proofs.add_text(print(report));
+  proofs.add_text(print(proof_report()));
   Line tunings([](const Bytes& text) {
     return said<compile::TuningFile>(compile::parse_tuning_file(text_of(text)),
                                      [](const auto& one) { return print(one); });
   });
-  tunings.add_text(
-      print(compile::TuningFile{.chip = "a311d",
-                                .build = "b",
-                                .model = "m",
-                                .device = "d",
-                                .found = "f",
-                                .parts = {{"0123456789abcdef", {"one"}, {{.op = 1, .name = "n", .value = 2}}}},
-                                .path = ""}));
+  tunings.add_text(print(tuning_file()));
   Line layers([](const Bytes& text) {
     const auto read = tools::parse_layers(text_of(text), "x");
     return read.ok() ? fmt::format("{} layers", read->layers.size()) : read.error().message;
