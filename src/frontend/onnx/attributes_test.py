@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 FRONTEND = Path(__file__).resolve().parents[1]
-READ = re.compile(r'(?:\b(?:int|ints|float|string)_of\((?:\w+\.)*node(?:\(\))?, |pair_of\((?:\w+\.)*node(?:\(\))?, |attributes\.(?:find|contains|at)\()"(\w+)"')
+READ = re.compile(r'(?:\b(?:int|ints|float|string)_of\((?:\w+\.)*node(?:\(\))?, |pair_of\((?:\w+\.)*node(?:\(\))?, |list_or\(l, \d, |attributes\.(?:find|contains|at)\()"(\w+)"')
 LIBRARIES = re.compile(r"skillet_library\((?:onnx|onnx_parts) SOURCES ([\w. ]+)")  # without the library that reads files
 
 

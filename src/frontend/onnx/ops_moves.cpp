@@ -118,9 +118,11 @@ Result<std::optional<std::vector<int64_t>>> list_or(const Lowering& l, size_t i,
 
 Result<void> slice(Lowering& l) {
   SK_TRY_ASSIGN(const auto dims, l.input_dims(0));
-  constexpr std::array kNames = {"starts", "ends", "axes", "steps"};
-  std::array<std::optional<std::vector<int64_t>>, kNames.size()> given;
-  for (size_t i = 0; i < given.size(); ++i) SK_TRY_INTO(given[i], list_or(l, i + 1, kNames[i]));
+  std::array<std::optional<std::vector<int64_t>>, 4> given;
+  SK_TRY_INTO(given[0], list_or(l, 1, "starts"));
+  SK_TRY_INTO(given[1], list_or(l, 2, "ends"));
+  SK_TRY_INTO(given[2], list_or(l, 3, "axes"));
+  SK_TRY_INTO(given[3], list_or(l, 4, "steps"));
   if (!given[0] || !given[1]) return error(ErrorCode::unsupported, "its limits are not constants");
   const size_t count = given[0]->size();
   std::vector<int32_t> begin(dims.size(), 0), end = dims, step(dims.size(), 1);

@@ -52,6 +52,7 @@ constexpr std::array kAttributes = {"alpha",
                                     "coordinate_transformation_mode",
                                     "count_include_pad",
                                     "dilations",
+                                    "ends",
                                     "gamma",
                                     "group",
                                     "keep_aspect_ratio_policy",
@@ -67,9 +68,12 @@ constexpr std::array kAttributes = {"alpha",
                                     "pads",
                                     "perm",
                                     "scales",
+                                    "starts",
+                                    "steps",
                                     "strides",
                                     "transA",
-                                    "transB"};
+                                    "transB",
+                                    "value"};
 // Attributes of an EPContext node.
 constexpr std::array kContextAttributes = {"embed_mode", "ep_cache_context", "notes", "partition_name", "source"};
 
