@@ -116,23 +116,32 @@ Result<void> swish(Lowering& l) {
   return {};
 }
 
+// A limit of Clip: the number of an attribute or a constant; empty if it is computed.
+Result<std::optional<float>> limit_of(Lowering& l, size_t input, float otherwise) {
+  if (l.input(input) == nullptr) return std::optional(otherwise);
+  const Value& value = l.model().value(l.input(input)->value);
+  SK_TRY_ASSIGN(const auto dims, l.input_dims(input));
+  const auto read = value.is_constant ? numbers(value) : std::nullopt;
+  if (ir::Shape{dims}.elems() != 1 || (value.is_constant && !read))
+    return error(ErrorCode::unsupported, "its limits are not numbers");
+  return read ? std::optional(static_cast<float>(read->front())) : std::nullopt;
+}
+
 Result<void> clip(Lowering& l) {
   SK_TRY(needs_float(l));
-  std::array<float, 2> limits = {float_of(l.node(), "min", -INFINITY), float_of(l.node(), "max", INFINITY)};
-  for (size_t i = 0; i < 2; ++i) {
-    if (l.input(i + 1) == nullptr) continue;
-    const auto read = numbers(l.model().value(l.input(i + 1)->value));
-    if (!read || read->size() != 1) return error(ErrorCode::unsupported, "its limits are not constants");
-    limits[i] = static_cast<float>(read->front());
-  }
+  SK_TRY_ASSIGN(const auto low, limit_of(l, 1, float_of(l.node(), "min", -INFINITY)));
+  SK_TRY_ASSIGN(const auto high, limit_of(l, 2, float_of(l.node(), "max", INFINITY)));
+  std::array<TensorId, 2> computed = {ir::kNoTensor, ir::kNoTensor};
+  if (!low) SK_TRY_INTO(computed[0], l.read(1, Layout::plain));
+  if (!high) SK_TRY_INTO(computed[1], l.read(2, Layout::plain));
   SK_TRY_ASSIGN(const InOut io, in_out(l));
-  if (limits[0] == 0 && limits[1] == 6) {
+  if (low == 0.0F && high == 6.0F) {
     l.emit(OpKind::relu6, ir::NoAttrs{}, {io.from}, io.to);
     return {};
   }
   const TensorId above = like(l, io.from);
-  l.emit(OpKind::maximum, ir::NoAttrs{}, {io.from, number(l, limits[0])}, above);
-  l.emit(OpKind::minimum, ir::NoAttrs{}, {above, number(l, limits[1])}, io.to);
+  l.emit(OpKind::maximum, ir::NoAttrs{}, {io.from, low ? number(l, *low) : computed[0]}, above);
+  l.emit(OpKind::minimum, ir::NoAttrs{}, {above, high ? number(l, *high) : computed[1]}, io.to);
   return {};
 }
 

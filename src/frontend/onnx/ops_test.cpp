@@ -99,6 +99,10 @@ std::vector<OpRow> operations() {
        image},
       {"clip", one("Clip", {"low", "high"}, {}, {low, high}), {-1, 3, 2, -1, 4, 4}},
       {"clip_from_above", one("Clip", {"", "high"}, {}, {high}), {-1, 3, 2, -4, 4, 4}},
+      {"clip_by_computed_limits",
+       {.nodes = {node("ReduceMean", {"x"}, {"m"}, {number("keepdims", 0)}), node("Clip", {"x", "m", "high"}, {"y"})},
+        .constants = {floats("high", {}, {5})}},
+       {11.0F / 6, 3, 2, 11.0F / 6, 5, 5}},
       {"clip_as_relu6", one("Clip", {}, {real("min", 0), real("max", 6)}, {}, 6), {0, 3, 2, 0, 5, 6}},
       {"where",
        {.nodes = {node("Where", {"c", "x", "z"}, {"y"})},
@@ -296,7 +300,7 @@ TEST(Operation, IsLeftWithASentence) {
        "does not have one number per channel"},
       {one("Pad", {"pads"}, {word("mode", "edge")}, {int64s("pads", {0, 0, 1, 0, 0, 1})}), "its mode is edge"},
       {one("Swish", {}, {real("alpha", 2)}, {}, 24), "its alpha is not 1"},
-      {one("Clip", {"x"}), "its limits are not constants"},
+      {one("Clip", {"x"}), "its limits are not numbers"},
       {one("ReduceL2", {}, {number("noop_with_empty_axes", 1)}, {}, 18), "it has no axis"},
   };
   for (const Row& row : left) {
