@@ -307,9 +307,14 @@ Result<std::unique_ptr<runtime::Session>> create_session(const Options& options,
   result.advice = compile::quantization_advice(
       graph, {target.driver, target.chip, *npu::per_channel_from_name(options.session.per_channel)},
       words_of(options.model));
+  const bool has_opaque =
+      std::ranges::any_of(graph.ops, [](const ir::Op& op) { return op.kind == ir::OpKind::opaque; });
   auto created = runtime::Session::create(std::move(graph), target, session_options(options));
   if (!created.ok())
-    return error(created.error().code, "{}: {}{}{}", options.model, created.error().message,
+    return error(created.error().code, "{}: {}{}{}{}", options.model, created.error().message,
+                 has_opaque && words_of(options.model) == compile::Words::onnx
+                     ? "; ONNX Runtime may run it (docs/onnxruntime.md)"
+                     : "",
                  result.advice.empty() ? "" : "; advice: ", result.advice);
   result.create_ms = clock.ms();
   if (options.programs != nullptr) log::info("{} programs as stored", options.programs->taken());
