@@ -117,10 +117,12 @@ constexpr std::array kRows = {
                "compare the NPU's results with the CPU's after every N runs, on the same inputs; wrong operations move "
                "to the CPU, in later sessions too; 0: never (0)",
                "a number of runs, 0 for never"},
-    SessionKey{"per_channel", per_channel,
-               "weights with more scales than the chip takes: exact: each layer within 1 of its exact result, or on "
-               "the CPU; approximate: channels share scales (exact)",
-               "exact or approximate"},
+    SessionKey{
+        "per_channel", per_channel,
+        "weights with more scales than the chip takes: exact: each layer within 1 of its exact result, or on "
+        "the CPU; approximate: channels share scales; strict: as exact, and only rewrites that give the same bits "
+        "(exact)",
+        "exact, approximate or strict"},
     SessionKey{"tuning_file", tuning_file,
                "tuning file of `skillet tune` for this model, chip and build; implies tuned; empty: none (empty)",
                "a file"},

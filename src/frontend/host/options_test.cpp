@@ -49,7 +49,10 @@ TEST(Options, ParseAsHostsWriteThem) {
   EXPECT_EQ(parse_options({{"cores", "auto"}}, none).session.cores, 0);
   for (const char* bad : {"0", "-1", "all", "", "3x", "99999999999"})
     EXPECT_EQ(parse_options({{"cores", bad}}, none).problems.size(), 1U) << bad;
-  EXPECT_NE(options_help("plug-in").find("SKILLET_CACHE_DIR"), std::string::npos);
+  const std::string help = options_help("plug-in");
+  EXPECT_NE(help.find("SKILLET_CACHE_DIR"), std::string::npos);
+  for (const std::string_view name : npu::kPerChannelNames)
+    EXPECT_NE(help.find(fmt::format("{}: ", name)), std::string::npos) << name;
 }
 
 TEST(Options, NoSpellingOfUnprovenTakesMoreThanIsSaid) {
