@@ -644,6 +644,22 @@ class Command(unittest.TestCase):
                 self.assertIn("programs without their model", skillet("run", str(entry), "--device", "sim:a311d").stderr)
             self.assertEqual(report("compile", file, "--device", "sim:a311d")["parts"][0]["ops"], list(range(13)))
 
+    def test_a_compiled_model_is_for_the_chips_that_take_something(self):
+        options = ("--partition", "predicted")  # of this network the RK3588 takes nothing
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "some.skp"
+            for devices in ("a311d,rk3588", "rk3588,a311d"):
+                done = skillet("compile", MODEL, "--device", devices, "-o", str(file), *options)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn("stays on the CPU, which is predicted to be faster than rk3588", done.stderr)
+                self.assertIn(f"{file} has no program for rk3588", done.stderr)
+                self.assertRegex(done.stdout, r"\nwritten to .*: the model, and 1 program of 1 part for a311d\n")
+                [one] = report("inspect", str(file))["models"]
+                self.assertEqual([program["chip"] for program in one["programs"]], ["a311d"])
+                file.unlink()
+            done = skillet("compile", MODEL, "--device", "rk3588,sim:rk3576", "-o", str(file), *options)
+            self.assertEqual((done.returncode, file.exists()), (1, False), done.stderr)
+
     def test_inspect_finds_compiled_models_wherever_they_are_kept(self):
         with tempfile.TemporaryDirectory() as folder:
             file, cache, hosts = (Path(folder) / name for name in ("all.skp", "cache", "host.bin"))

@@ -124,7 +124,9 @@ struct Told {
   compile::ModelUse use;
   std::vector<passes::Rewrite> rewrites;  // changes by the passes
   size_t npu_parts = 0;
-  std::string partition;  // with --explain-partition: the alternatives
+  std::string partition;         // with --explain-partition: the alternatives
+  bool may_be_nothing = false;   // there is a file, and it has programs for other devices too
+  std::optional<Error> nothing;  // then: why there is no program
 };
 
 struct Sizes {
@@ -246,8 +248,11 @@ Result<std::vector<Compiled>> compile_parts(const Options& options, const runtim
     }
     index += part.partition.on_npu ? 1 : 0;
   }
-  if (out.empty() && !(is_left_to_cpu(compiled) && options.output.empty()))
-    return nothing_on_npu(compiled, target.name, options.model);
+  if (out.empty() && !(is_left_to_cpu(compiled) && options.output.empty())) {
+    Error why = nothing_on_npu(compiled, target.name, options.model);
+    if (!told.may_be_nothing) return why;
+    told.nothing = std::move(why);
+  }
   return out;
 }
 
@@ -418,18 +423,25 @@ Result<void> compile(const Options& options, Outcome& outcome) {
   const compile::Words words = words_of(options.model);
   file.note = note_for(words);
   size_t parts_of_all = 0;
+  std::optional<Error> nothing;
   Nowhere nowhere{.model = options.output.empty() ? nullptr : &file.graph};
   for (const runtime::Target& target : targets) {
-    Told told{.device = target.name};
+    Told told{.device = target.name, .may_be_nothing = targets.size() > 1 && !options.output.empty()};
     auto compiled = compile_parts(options, target, file.graph, outcome, told, file, nowhere);
     compile::put_in_words(words, told.rewrites);
     if (!options.json && !told.rewrites.empty()) out("{}\n", compile::print(told.rewrites));
     if (!options.json && !told.partition.empty()) out("{}\n", wrapped_lines(told.partition, 7));
     SK_TRY_ASSIGN(const std::vector<Compiled> parts, std::move(compiled));
     parts_of_all += told.npu_parts;
+    if (told.nothing) {
+      log::warning("{}; {} has no program for {}", told.nothing->message, printable(options.output), target.name);
+      nothing = std::move(told.nothing);
+      continue;
+    }
     options.json ? print_json(options, parts, told) : print_parts(options, parts, told);
   }
   if (options.output.empty()) return {};
+  if (nothing && parts_of_all == 0) return *std::move(nothing);
   file.options = runtime::deciding_options(session_options(options.session));
   SK_TRY_ASSIGN(const Bytes bytes, runtime::save_compiled(file));
   SK_TRY(write_file(options.output, bytes));
