@@ -227,6 +227,26 @@ class FloatModels(unittest.TestCase):
             got = onnxruntime.InferenceSession(made).run(None, {"x": inputs["x"][:1]})[0]
             self.assertGreater(decibels(wanted, got), LEAST_DB)
 
+    def test_a_bias_with_a_dimension_of_1(self):
+        """As TensorFlow's dense layers have it: MatMul and Add, which ONNX Runtime merges."""
+        import onnx
+        import onnxruntime
+        from onnx import TensorProto, helper, numpy_helper
+        draw = np.random.default_rng(4)
+        inputs = {"x": smooth((INFERENCES, 12), 2)}
+        for shape in ((1, 5), (1, 1), (1,), (5,)):
+            weights, bias = draw.normal(size=(12, 5)).astype(np.float32), draw.normal(size=shape).astype(np.float32)
+            graph = helper.make_graph([helper.make_node("MatMul", ["x", "w"], ["m"]), helper.make_node("Add", ["m", "b"], ["y"])], "dense",
+                                      [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 12])],
+                                      [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 5])],
+                                      [numpy_helper.from_array(weights, "w"), numpy_helper.from_array(bias, "b")])
+            path, made = self.folder / "dense.onnx", self.folder / "out.onnx"
+            onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+            self.quantize(path, inputs, "out.onnx", "--device", "sim:rk3588")
+            self.assertEqual(self.scales(made), 5)
+            got = onnxruntime.InferenceSession(made).run(None, {"x": inputs["x"][:1]})[0]
+            self.assertGreater(decibels(inputs["x"][:1] @ weights + bias, got), LEAST_DB)
+
     def test_an_opset_that_onnx_does_not_convert(self):
         import float_quantizers
         from onnx import helper

@@ -418,6 +418,26 @@ def fold_transposed(model):
         graph.node.remove(norm)
 
 
+def flatten_biases(model):
+    """Gives each Gemm a bias with one number per output.
+
+    With a scale per channel, ONNX Runtime's quantizer fails at others. ONNX Runtime itself makes a Gemm of a MatMul and an Add of 1xN."""
+    import numpy
+    import onnx
+
+    constants = {one.name: onnx.numpy_helper.to_array(one) for one in model.graph.initializer}
+    for node in [one for one in model.graph.node if one.op_type == "Gemm" and len(one.input) > 2]:
+        weights, bias = constants.get(node.input[1]), constants.get(node.input[2])
+        if weights is None or bias is None:
+            continue
+        outputs = weights.shape[0 if any(one.name == "transB" and one.i for one in node.attribute) else 1]
+        if bias.shape == (outputs,) or bias.size not in (1, outputs) or (bias.ndim == 2 and bias.shape[0] != 1):
+            continue
+        node.input[2] = f"{node.output[0]}_bias"
+        flat = numpy.ascontiguousarray(numpy.broadcast_to(bias.reshape(-1), (outputs,)))
+        model.graph.initializer.append(onnx.numpy_helper.from_array(flat, node.input[2]))
+
+
 def let_channels_count(model, floats):
     """Increases scales of channels whose bias does not fit.
 
@@ -488,6 +508,7 @@ def quantize_onnx(path, data, out, by_channel):
     del model.opset_import[:]
     model.opset_import.extend(kept)
     fold_transposed(model)
+    flatten_biases(model)
     onnx.save(model, folded)
     shape_inference.quant_pre_process(folded, ready, skip_optimization=True, skip_symbolic_shape=True)
 
