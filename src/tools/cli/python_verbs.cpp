@@ -40,7 +40,8 @@ constexpr const char* kProgram =
     "try:\n"
     "    from skillet.__main__ import run_verb\n"
     "except ImportError as why:\n"
-    "    print(f'skillet {sys.argv[1]}: needs the Python package of Skillet: {why} (docs/install.md)', file=sys.stderr)\n"
+    "    print(f'skillet {sys.argv[1]}: needs the Python package of Skillet: {why} (docs/install.md)', "
+    "file=sys.stderr)\n"
     "    sys.exit(2)\n"
     "run_verb(sys.argv[1:])\n";
 
