@@ -99,6 +99,7 @@ void lower_slice_as_conv(Rewriter& rewriter, ir::OpId id);                // SLI
 void lower_slice_as_box(Rewriter& rewriter, ir::OpId id);                 // STRIDED_SLICE, GATHER of one place
 void lower_concat_axis(Rewriter& rewriter, ir::OpId id);                  // CONCATENATION, PACK, SPLIT, UNPACK of rows
 void split_batches(ir::Graph& graph, const Target& target);               // ops of several images
+void slice_before_transpose(Rewriter& rewriter, ir::OpId id);             // slices of TRANSPOSE, TRANSPOSE twice
 void split_pad(Rewriter& rewriter, ir::OpId id);                          // PAD, padding by more than the chip does
 void lower_leaky_relu_as_sum(Rewriter& rewriter, ir::OpId id);            // LEAKY_RELU, PRELU
 void lower_max_pool_as_sums(Rewriter& rewriter, ir::OpId id);             // MAX_POOL_2D of small windows
@@ -111,6 +112,7 @@ void lower_rescale_as_depthwise(ir::Graph& graph, const Target& target);  // QUA
 void repeat_operands(Rewriter& rewriter, ir::OpId id);                    // ADD etc. of different shapes
 void lower_dense_as_conv(Rewriter& rewriter, ir::OpId id);                // FULLY_CONNECTED of several rows
 void copy_constants(Rewriter& rewriter, ir::OpId id);                     // ADD and similar ops with a constant image
+void drop_unit_mul(Rewriter& rewriter, ir::OpId id);                      // MUL that changes no byte
 
 // For chips whose channels share a shift: puts channels with similar scales next to each other.
 void sort_channels(ir::Graph& graph, const Target& target);

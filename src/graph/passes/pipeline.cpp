@@ -42,6 +42,7 @@ constexpr Pass kPasses[] = {
     {"lower_resize_as_conv", lower_resize_as_conv},
     {.name = "average_in_steps", .match = average_in_steps, .is_exact = false},  // what no convolution does exactly
     {"lower_concat_axis", lower_concat_axis},
+    {"slice_before_transpose", slice_before_transpose},
     {"lower_slice_as_box", lower_slice_as_box},
     {"split_pad", split_pad},
     {"lower_transpose_conv", lower_transpose_conv},
@@ -57,6 +58,7 @@ constexpr Pass kPasses[] = {
     {"lower_dense_as_conv", lower_dense_as_conv,
      "in LiteRT 2.3.0 its outputs may differ by 1, because it rounds FULLY_CONNECTED once and CONV_2D twice"},
     {"copy_constants", copy_constants, {}, false},
+    {"drop_unit_mul", drop_unit_mul, {}, false},  // when it is known what the CPU computes
 };
 // Not for model files: files keep the order of channels.
 constexpr Pass kLast[] = {{.name = "sort_channels", .whole = sort_channels},

@@ -193,7 +193,7 @@ bool Rewriter::helps(const Replacement& replacement, const std::vector<int32_t>&
   if (std::ranges::any_of(replacement.by, [&](const ir::Op& op) { return ir::has_empty_operand(graph_, op); }))
     return false;
   Level after = Level::proven;
-  for (size_t i = first + replacement.on_cpu; i < first + count; ++i) {
+  for (size_t i = first + replacement.on_cpu; i < first + count - replacement.then_cpu; ++i) {
     const npu::Support one = support(static_cast<ir::OpId>(i));
     after = std::min(after, level_of(one));
     write_down(one, graph_.ops[i], sources);
@@ -257,6 +257,26 @@ bool Rewriter::bypass(const std::vector<ir::OpId>& ops, ir::TensorId instead, st
 }
 
 bool same_meaning(const ir::Tensor& a, const ir::Tensor& b) { return a.dtype == b.dtype && a.quant == b.quant; }
+
+std::optional<std::vector<int32_t>> transpose_order(const Rewriter& rewriter, const ir::Op& op) {
+  if (op.kind != ir::OpKind::transpose) return std::nullopt;
+  const ir::Tensor& order = rewriter.tensor(op.inputs[1]);
+  if (!order.is_constant() || order.dtype != ir::DType::int32 || rewriter.tensor(op.inputs[0]).is_variable)
+    return std::nullopt;
+  std::vector<int32_t> out = order.values<int32_t>();
+  for (int32_t& axis : out) axis += axis < 0 ? static_cast<int32_t>(out.size()) : 0;
+  return out;
+}
+
+bool keeps_order(const ir::Shape& shape, const std::vector<int32_t>& order) {
+  int32_t last = -1;
+  for (const int32_t from : order) {
+    if (shape[from] == 1) continue;
+    if (from < last) return false;
+    last = from;
+  }
+  return true;
+}
 
 bool is_computed_byte(const ir::Tensor& tensor) {
   return ir::is_8bit(tensor.dtype) && !tensor.is_constant() && !tensor.is_variable && tensor.quant.scales.size() == 1;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,6 +28,7 @@ struct Replacement {
   bool must_help = true;  // false: simpler ops, which the chip need not support better
   int off = 0;            // largest error of a chip's result in steps, for any input; 0: the CPU kernels give the same
   size_t on_cpu = 0;      // number of `by`, from the first, that run on the CPU
+  size_t then_cpu = 0;    // the same up to the last
 };
 
 // Limit for a depthwise filter, written out for all channels as most chips read it.
@@ -119,6 +121,10 @@ class Rewriter {
 // Same type and quantization: equal bytes mean equal values.
 bool same_meaning(const ir::Tensor& a, const ir::Tensor& b);
 bool is_computed_byte(const ir::Tensor& tensor);  // 8-bit, quantized with one scale, not constant
+// Axes of a TRANSPOSE with a constant order, from 0; nothing for other ops.
+std::optional<std::vector<int32_t>> transpose_order(const Rewriter& rewriter, const ir::Op& op);
+// True if the dimensions with more than one element stay in order.
+bool keeps_order(const ir::Shape& shape, const std::vector<int32_t>& order);
 // Padding `same` before and after an image, along one dimension.
 struct SamePads {
   int32_t before = 0, after = 0, outputs = 0;

@@ -95,9 +95,10 @@ TEST_P(ExactPass, ChangesNoBit) {
     std::ofstream(fmt::format("{}/{}.txt", folder, pass_.name)) << told_;
   // Else the networks do not exercise the pass.
   if (first == 1 && count == 400) {
-    // Networks of these passes have separate tests; for the last one: the texts and extremes_test.cpp.
-    constexpr std::array kOthers = {"remove_dead_ops", "lower_sequence_mean", "lower_uneven_stride", "copy_constants",
-                                    "repeat_operands"};
+    // Networks of these passes have separate tests; for repeat_operands: the texts and extremes_test.cpp.
+    constexpr std::array kOthers = {"remove_dead_ops", "lower_sequence_mean", "lower_uneven_stride",
+                                    "copy_constants",  "repeat_operands",     "slice_before_transpose",
+                                    "drop_unit_mul"};
     if (std::ranges::find(kOthers, pass_.name) == kOthers.end()) {
       EXPECT_GT(rewritten_, 4U);
     }
@@ -249,6 +250,8 @@ const Guard kGuards[] = {
     {"lower_average_as_depthwise", "1x2x2x1 scale=0.5 zero=3", "1x2x2x1 scale=0.5 zero=3 variable", nullptr},
     {"lower_rescale_as_depthwise", "CONV_2D in=[1 2]", "\"CUSTOM\" in=[1 2]", "CONV_2D in=[1 2]"},
     {"merge_transposes", "outputs 5", "outputs 5 2", nullptr},
+    {"slice_before_transpose", "outputs 11 14", "outputs 11 14 4", "outputs 14 11"},
+    {"slice_before_transpose", "op 5 SLICE in=[4 12 13] out=[14]", "op 5 \"CUSTOM\" in=[4 12 13] out=[14]", nullptr},
     {"merge_quantizes", "b\" int8 1x4 scale=0.5", "b\" int8 1x4 scale=0.7", "b\" int8 1x4 scale=0.5"},
     {"merge_quantizes", "zero=3", "zero=4", "zero=3"},
     {"merge_quantizes", "b\" int8 1x4 scale=0.5 zero=3", "b\" uint8 1x4 scale=0.5 zero=130",

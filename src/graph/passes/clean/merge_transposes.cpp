@@ -11,30 +11,9 @@ namespace {
 
 using Order = std::vector<int32_t>;
 
-std::optional<Order> order_of(const Rewriter& rewriter, const ir::Op& op) {
-  if (op.kind != ir::OpKind::transpose) return std::nullopt;
-  const ir::Tensor& order = rewriter.tensor(op.inputs[1]);
-  if (!order.is_constant() || order.dtype != ir::DType::int32 || rewriter.tensor(op.inputs[0]).is_variable)
-    return std::nullopt;
-  Order out = order.values<int32_t>();
-  for (int32_t& axis : out) axis += axis < 0 ? static_cast<int32_t>(out.size()) : 0;
-  return out;
-}
-
 bool is_identity(const Order& order) {
   for (size_t i = 0; i < order.size(); ++i) {
     if (order[i] != static_cast<int32_t>(i)) return false;
-  }
-  return true;
-}
-
-// True if the dimensions with more than one element stay in order.
-bool keeps_order(const ir::Shape& shape, const Order& order) {
-  int32_t last = -1;
-  for (const int32_t from : order) {
-    if (shape[from] == 1) continue;
-    if (from < last) return false;
-    last = from;
   }
   return true;
 }
@@ -43,14 +22,14 @@ bool keeps_order(const ir::Shape& shape, const Order& order) {
 
 void merge_transposes(Rewriter& rewriter, ir::OpId id) {
   const ir::Op op = rewriter.op(id);
-  const auto order = order_of(rewriter, op);
+  const auto order = transpose_order(rewriter, op);
   if (!order) return;
   const ir::TensorId from = op.inputs[0], to = op.outputs[0];
   if (is_identity(*order) && same_meaning(rewriter.tensor(from), rewriter.tensor(to)) &&
       rewriter.bypass({id}, from, "TRANSPOSE moves nothing"))
     return;
   const ir::OpId producer = rewriter.only_producer(from);
-  const auto first = producer < 0 ? std::nullopt : order_of(rewriter, rewriter.op(producer));
+  const auto first = producer < 0 ? std::nullopt : transpose_order(rewriter, rewriter.op(producer));
   if (first && first->size() == order->size()) {
     Order both;
     for (const int32_t at : *order) both.push_back((*first)[static_cast<size_t>(at)]);

@@ -33,6 +33,8 @@ inline const Digest kDigests[] = {
     {"lower_conv1d", 26, 0x3131ab157ee20c13},
     {"fold_channel_order", 7, 0x462c7a4627a30505},
     {"lower_uneven_stride", 0, 0xcbf29ce484222325},
+    {"slice_before_transpose", 0, 0xcbf29ce484222325},
+    {"drop_unit_mul", 0, 0xcbf29ce484222325},
     {"expand_dilation", 194, 0x1ea11346d7381e5a},
     {"lower_depthwise_as_conv", 34, 0x668ed17641326f70},
     {"lower_dilation_as_phases", 141, 0x50dbeee2c6ae79e9},

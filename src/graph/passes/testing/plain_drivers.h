@@ -113,6 +113,8 @@ class OneShapeDriver : public PlainDriver {
 inline const OneShapeDriver kOneShape({ir::OpKind::add});
 inline const PlainDriver kTables({ir::OpKind::byte_table});
 inline const PlainDriver kSlicing({ir::OpKind::slice});
+inline const PlainDriver kDividing({ir::OpKind::slice, ir::OpKind::strided_slice});
+inline const PlainDriver kMultiplying({ir::OpKind::mul});
 inline const PlainDriver kResizing({ir::OpKind::resize_nearest_neighbor});
 
 // Does not turn an image into a row.
@@ -165,6 +167,8 @@ inline const PlainDriver& driver_for(const Pass& pass) {
   if (pass.name == "lower_uneven_stride") return kEven;
   if (pass.name == "copy_constants") return kComputed;
   if (pass.name == "lower_slice_as_box") return kSlicing;
+  if (pass.name == "slice_before_transpose") return kDividing;
+  if (pass.name == "drop_unit_mul") return kMultiplying;
   if (pass.name == "repeat_operands") return kOneShape;
   if (pass.name == "lower_average_as_pointwise" || pass.name == "lower_concat_axis" ||
       pass.name == "lower_dilation_as_phases")
