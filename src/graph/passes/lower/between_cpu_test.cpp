@@ -1,4 +1,4 @@
-// Ops between the NPU and the CPU: slices before a TRANSPOSE, factors that change nothing.
+// Ops between the NPU and the CPU: slices before a TRANSPOSE, factors and activations that change nothing.
 #include <gtest/gtest.h>
 
 #include "graph/passes/testing/plain_drivers.h"
@@ -140,6 +140,38 @@ TEST(DropUnitMul, OnlyBetweenOpsOfTheCpuAndIfNoByteChanges) {
         Row{"0.001953125", "SOFTMAX", "QUANTIZE", "4", 0}}) {
     ir::Graph graph = graph_of(scaled(row.scale, row.before, row.after, row.outputs));
     EXPECT_EQ(rewritten(graph, "drop_unit_mul", chip), row.rewritten) << row.scale << row.before << row.after;
+  }
+}
+
+// Has no RELU_N1_TO_1.
+class UnclampedDriver : public PlainDriver {
+ public:
+  npu::Support supports(const npu::Chip& chip, const ir::Graph& graph, ir::OpId id) const override {
+    const auto* const conv = std::get_if<ir::ConvAttrs>(&graph.op(id).attrs);
+    if (conv != nullptr && conv->activation == ir::Activation::relu_n1_to_1)
+      return npu::Support::no(npu::Remedy::activation, "no such activation");
+    return PlainDriver::supports(chip, graph, id);
+  }
+};
+
+TEST(FuseActivations, OneThatTheTypeImpliesIsLeftOut) {
+  const UnclampedDriver without;
+  for (const auto& [scale, zero, dtype, is_implied] : {std::tuple{"0.0078125", 0, "int8", true},
+                                                       {"0.0078125", -1, "int8", true},
+                                                       {"0.0079", 0, "int8", false},
+                                                       {"0.0078125", 5, "int8", false},
+                                                       {"0.004", -20, "int8", true},
+                                                       {"0.0078125", 128, "uint8", true},
+                                                       {"0.0078125", 120, "uint8", false}}) {
+    const std::string text = fmt::format(
+        "tensor 0 \"a\" {2} 1x4x4x2 scale=0.02 zero=3\ntensor 1 \"w\" {2} 2x1x1x2 scale=0.02 zero=0 const=[90 1 2 "
+        "100]\n"
+        "tensor 2 \"b\" {2} 1x4x4x2 scale={0} zero={1}\ninputs 0\noutputs 2\n"
+        "op 0 CONV_2D in=[0 1] out=[2] activation=relu_n1_to_1\n",
+        scale, zero, dtype);
+    ir::Graph graph = graph_of(text), same = graph_of(text);
+    EXPECT_EQ(rewritten(graph, "fuse_activations", without), is_implied ? 1U : 0U) << scale << " " << zero;
+    EXPECT_EQ(rewritten(same, "fuse_activations", kPlain), 0U) << "the chip has it";
   }
 }
 
