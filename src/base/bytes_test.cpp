@@ -219,6 +219,20 @@ TEST_F(Files, FilesInFoldersAreTried) {
   EXPECT_TRUE(says(check_files(path("file"), {}), "Not a directory"));
 }
 
+// A folder that does not exist yet is tried where it would be made: below /, or below the current folder.
+TEST_F(Files, NewFoldersAreTriedWhereTheyWouldBe) {
+  const fs::path before = fs::current_path();
+  const bool takes_root = ::access("/", W_OK) == 0;
+  for (const std::string& here : {folder_.string(), std::string("/proc")}) {
+    fs::current_path(here);
+    for (const char* of_root : {"/skillet_is_not_here", "/skillet_is_not_here/below", "//skillet_is_not_here"})
+      EXPECT_EQ(check_folder(of_root).ok(), takes_root) << of_root << " from " << here;
+    for (const char* of_here : {"skillet_is_not_here", "skillet_is_not_here/below", "./skillet_is_not_here"})
+      EXPECT_EQ(check_folder(of_here).ok(), here != "/proc") << of_here << " from " << here;
+  }
+  fs::current_path(before);
+}
+
 TEST_F(Files, PlacesThatOnlySeemFreeAreNone) {
   fs::create_symlink(path("gone"), path("link"));
   EXPECT_TRUE(says(check_place(path("link")), "link: is a link to a file that does not exist"));
