@@ -290,6 +290,26 @@ TEST(Vivante, OptionsFromTheEnvironment) {
   EXPECT_EQ(options_from_environment()->order_1x1, PointwiseOrder::well_formed);
 }
 
+// Each set of rules, as a list in the order of the rules and in the opposite order.
+TEST(Vivante, WarnsOfTheRulesInAList) {
+  for (size_t set = 1; set < size_t{1} << kRuleNames.size(); ++set) {
+    std::string forward, back;
+    for (size_t i = 0; i < kRuleNames.size(); ++i) {
+      if ((set >> i & 1) == 0) continue;
+      forward += (forward.empty() ? "" : ",") + std::string(kRuleNames[i]);
+      back = std::string(kRuleNames[i]) + (back.empty() ? "" : ",") + back;
+    }
+    for (const std::string& list : {forward, back}) {
+      ASSERT_EQ(setenv("SKILLET_SIM_WARN", list.c_str(), 1), 0);
+      const auto options = options_from_environment();
+      EXPECT_EQ(unsetenv("SKILLET_SIM_WARN"), 0);
+      ASSERT_TRUE(options.ok()) << list << ": " << options.error().message;
+      for (size_t i = 0; i < kRuleNames.size(); ++i)
+        EXPECT_EQ(options->order.leniency.warns_of(static_cast<Rule>(i)), (set >> i & 1) != 0) << list << " " << i;
+    }
+  }
+}
+
 // The same device runs several jobs, also with decoded coefficients from earlier ones.
 TEST(Vivante, CachedCoefficientsFollowTheContents) {
   const auto device = create("a311d", {});
