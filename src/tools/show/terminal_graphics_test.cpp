@@ -156,6 +156,20 @@ TEST(TerminalGraphics, KittyGetsTheFile) {
   }
 }
 
+// The terminal waits for more after each piece but the last one, also if the last one is full.
+TEST(TerminalGraphics, PicturesOfAnySizeEndOnce) {
+  constexpr size_t kPieceBytes = 3072;  // 4096 letters
+  for (const size_t whole : {1U, 2U, 3U, 4U}) {
+    for (int more = -4; more <= 4; ++more) {
+      const Bytes png(static_cast<size_t>(static_cast<int>(whole * kPieceBytes) + more), 7);
+      std::vector<std::string> leads;
+      EXPECT_EQ(read_kitty(kitty_text(png), leads), png) << png.size();
+      for (size_t i = 0; i < leads.size(); ++i)
+        EXPECT_TRUE(leads[i].ends_with(i + 1 < leads.size() ? "m=1" : "m=0")) << png.size() << " " << leads[i];
+    }
+  }
+}
+
 TEST(TerminalGraphics, AnswersOfTerminals) {
   for (const auto* const yes : {"\x1b[?62;4c", "\x1b[?62;1;4;22c", "typed\x1b[?64;9;4;6c", "\x1b[?4;4c"})
     EXPECT_TRUE(names_sixel(yes)) << yes;
