@@ -352,6 +352,15 @@ TEST(SyncFile, TellsWhetherItIsSignalled) {
   EXPECT_NE(::fcntl(waiting.fd, F_GETFD) & FD_CLOEXEC, 0);
 }
 
+TEST(SimulatedCore, IsOpenedByItsNameOnly) {
+  const SimulatedCore simulated = incrementer();
+  for (const char* other : {"", "sim:in", "sim:incr", "SIM:inc", "/dev/accel/accel0"})
+    EXPECT_EQ(simulated.calls->open(other), -ENOENT) << other;
+  const int fd = simulated.calls->open("sim:inc");
+  EXPECT_GT(fd, 0);
+  EXPECT_EQ(simulated.calls->close(fd), 0);
+}
+
 TEST(SyncFile, IsSignalledWhenBothAre) {
   for (const bool first : {false, true}) {
     for (const bool second : {false, true}) {
