@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <protozero/pbf_reader.hpp>
 
 #include "answers/changes.h"
 #include "answers/lines.h"
@@ -286,6 +287,69 @@ TEST(Operation, AttributesInAWideRangeAreReadAsBefore) {
   for (const Attribute& row : attributes_that_are_varied())
     for (const int64_t opset : {9, 13, 18}) vary(row, opset, hashes[fmt::format("{} {}", row.op, row.name)]);
   expect_hashes("tests/expectations/onnx.txt", "attribute ", hashes);
+}
+
+// The node without some of its attributes; `is_left_out` is asked with each one's number.
+std::string without(const std::string& node, const std::function<bool(size_t)>& is_left_out) {
+  constexpr uint32_t kAttribute = 5;
+  return message([&](pbf_writer& w) {
+    size_t seen = 0;
+    for (protozero::pbf_reader from(node); from.next();) {  // all fields of a node are texts or messages
+      const uint32_t field = from.tag();
+      const protozero::data_view view = from.get_view();
+      if (field != kAttribute || !is_left_out(seen++)) w.add_bytes(field, view.data(), view.size());
+    }
+  });
+}
+
+// What an attribute is when it is not given, for each operation: each attribute left out, then all.
+TEST(Operation, WithoutAttributesAreReadAsBefore) {
+#ifdef __clang__
+  GTEST_SKIP() << "the expected lines are those of GCC's builds";
+#endif
+  const log::ScopedLevel quiet(log::Level::error);
+  std::map<std::string, Hash> hashes;
+  for (const OpRow& row : operations()) {
+    for (size_t i = 0; i < row.parts.nodes.size(); ++i) {
+      const auto ask = [&](const std::function<bool(size_t)>& is_left_out) {
+        Parts changed = row.parts;
+        changed.nodes[i] = without(changed.nodes[i], is_left_out);
+        if (changed.nodes[i] == row.parts.nodes[i]) return;
+        for (const int64_t opset : {row.parts.opset, int64_t{6}, int64_t{10}, int64_t{21}}) {
+          changed.opset = opset;
+          add_reading(file(changed), hashes[row.name]);
+        }
+      };
+      for (size_t attribute = 0; attribute < 8; ++attribute) ask([&](size_t one) { return one == attribute; });
+      ask([](size_t) { return true; });
+    }
+  }
+  expect_hashes("tests/expectations/onnx.txt", "without_attributes ", hashes);
+}
+
+// Three numbers, in each field that a tensor can have them in: only one field is right for a type.
+TEST(Operation, ConstantsOfEachTypeInEachFieldAreReadAsBefore) {
+  const log::ScopedLevel quiet(log::Level::error);
+  std::map<std::string, Hash> hashes;
+  for (int type = 1; type <= 16; ++type) {
+    for (const uint32_t field : {4, 5, 7, 10, 11}) {
+      const std::string constant = message([&](pbf_writer& w) {
+        w.add_int64(1, 3);
+        w.add_int64(2, type);
+        w.add_string(8, "c");
+        for (const int one : {1, 2, 200}) {
+          if (field == 4) w.add_float(field, static_cast<float>(one));
+          if (field == 10) w.add_double(field, one);
+          if (field != 4 && field != 10) w.add_int64(field, one);
+        }
+      });
+      const Parts parts = {
+          .nodes = {node("Cast", {"c"}, {"d"}, {number("to", kFloat)}), node("Add", {"x", "d"}, {"y"})},
+          .constants = {constant}};
+      add_reading(file(parts), hashes[fmt::format("{}", type)]);
+    }
+  }
+  expect_hashes("tests/expectations/onnx.txt", "constants_of_type ", hashes);
 }
 
 TEST(Operation, IsLeftWithASentence) {
