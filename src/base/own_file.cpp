@@ -12,6 +12,7 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <climits>
 #include <filesystem>
 #include <memory>
 #include <thread>
@@ -90,9 +91,18 @@ void sync_folder(const std::string& path) {
   if (fd.get() >= 0) ::fsync(fd.get());
 }
 
+// What the names of temporary files for `path` begin with: so much of its name that they are not too long either.
+std::string begin_of_temporaries(const std::string& path) {
+  constexpr size_t kDigits = 32, kMost = NAME_MAX - 1 - kDigits - kTemporary.size();
+  const size_t name = path.rfind('/') == std::string::npos ? 0 : path.rfind('/') + 1;
+  size_t end = std::min(path.size(), name + kMost);
+  while (end < path.size() && end > name && (static_cast<unsigned char>(path[end]) & 0xc0) == 0x80) --end;  // of UTF-8
+  return path.substr(0, end) + ".";
+}
+
 // Removes temporary files of processes that ended while replacing `path`.
 void remove_leftovers(const std::string& path) {
-  const std::string prefix = fs::path(path).filename().string() + ".";
+  const std::string prefix = fs::path(begin_of_temporaries(path)).filename().string();
   const fs::file_time_type oldest = fs::file_time_type::clock::now() - kLongestWrite;
   std::error_code ec;
   for (fs::directory_iterator it(fs::path(path).parent_path(), ec), end; !ec && it != end; it.increment(ec)) {
@@ -123,7 +133,7 @@ Result<void> check_own(const struct stat& status, const std::string& path, uint6
 Result<std::string> temporary_name(const std::string& path) {
   uint64_t random[2];
   if (::getrandom(random, sizeof random, 0) != sizeof random) return failure(path);
-  return fmt::format("{}.{:016x}{:016x}{}", path, random[0], random[1], kTemporary);
+  return fmt::format("{}{:016x}{:016x}{}", begin_of_temporaries(path), random[0], random[1], kTemporary);
 }
 
 Result<std::optional<SharedBytes>> read_own_file(const std::string& path, uint64_t limit_bytes,

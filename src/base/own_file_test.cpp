@@ -16,6 +16,7 @@
 #include "base/testing/file_faults.h"
 #include "base/testing/open_files.h"
 #include "base/testing/own_folder.h"
+#include "base/text.h"
 
 namespace skillet {
 namespace {
@@ -176,6 +177,22 @@ TEST_F(OwnFile, FullDiskLeavesTheOldFileAndNothingElse) {
   }
   EXPECT_EQ(replace_in_child(kNew, 100'000, SIG_IGN), 0);
   EXPECT_EQ(contents(), kNew);
+}
+
+// The name of the temporary file beside it must not be longer.
+TEST_F(OwnFile, MayHaveTheLongestName) {
+  for (const std::string name : {std::string(255, 'n'), std::string(217, 'n') + "\xC3\xA4" + std::string(36, 'n')}) {
+    const std::string path = (folder_ / name).string();
+    ASSERT_EQ(name.size(), 255u);
+    const auto done = replace_own_file(path, {kNew});
+    ASSERT_TRUE(done.ok()) << done.error().message;
+    const auto temporary = temporary_name(path);
+    ASSERT_TRUE(temporary.ok());
+    EXPECT_LE(fs::path(*temporary).filename().string().size(), 255u);
+    EXPECT_TRUE(is_utf8(*temporary)) << *temporary;
+    EXPECT_EQ(files(), 1u);
+    fs::remove(path);
+  }
 }
 
 // For any call: the old or the new file exists, nothing else, and an error names a file.
