@@ -138,7 +138,7 @@ TEST(SessionKeys, VariablesOfTheEnvironmentCountForEverySession) {
               {"SKILLET_CORES", "2", "cores=2", ""},
               {"SKILLET_CORES", "2x", "", "SKILLET_CORES=2x: must be auto or a number of cores"},
               {"SKILLET_PER_CHANNEL", "approximate", "per_channel=1", ""},
-              {"SKILLET_PER_CHANNEL", "both", "", "SKILLET_PER_CHANNEL=both: must be exact or approximate"},
+              {"SKILLET_PER_CHANNEL", "both", "", "SKILLET_PER_CHANNEL=both: must be exact, approximate or strict"},
               {"SKILLET_HOST_THREADS", "3", "host_threads=3", ""},
               {"SKILLET_HOST_THREADS", "x", "", "SKILLET_HOST_THREADS=x: must be auto or a number of cores"},
               {"SKILLET_MIN_MACS_PER_BYTE", "9", "min_macs_per_byte=9", ""},
