@@ -111,6 +111,45 @@ class FloatModels(unittest.TestCase):
         path.write_bytes(builder.Output())
         self.try_tflite(path, "input_1", 256, "sim:rk3588", 0.7)
 
+    def test_an_output_that_a_layer_reads(self):
+        """The quantizer 0.10 lets the layer read the float copy of the output."""
+        from ai_edge_litert import schema_py_generated as schema
+        import flatbuffers
+        model = schema.ModelT.InitFromPackedBuf(bytearray((MODELS / "hand_recrop.tflite").read_bytes()), 0)
+        graph = model.subgraphs[0]
+        kinds = schema.BuiltinOperator
+        kind = {int(op.outputs[0]): model.operatorCodes[op.opcodeIndex].deprecatedBuiltinCode for op in graph.operators}
+        read = [int(op.inputs[0]) for op in graph.operators if kind[int(op.outputs[0])] in (kinds.CONV_2D, kinds.DEPTHWISE_CONV_2D, kinds.FULLY_CONNECTED)]
+        between = next(tensor for tensor in reversed(read) if kind.get(tensor, kinds.PRELU) != kinds.PRELU)
+        graph.outputs, model.signatureDefs = [*graph.outputs, between], None
+        builder = flatbuffers.Builder(1 << 20)
+        builder.Finish(model.Pack(builder), b"TFL3")
+        path = self.folder / "outputs.tflite"
+        path.write_bytes(builder.Output())
+        self.try_tflite(path, "input_1", 256, "sim:rk3588", 0.7)
+
+    def test_dilation_is_not_left_in_float(self):
+        """TensorFlow writes some convolutions with dilation as SPACE_TO_BATCH_ND, CONV_2D and BATCH_TO_SPACE_ND."""
+        import float_quantizers
+        from ai_edge_litert import schema_py_generated as schema
+        kinds, types = schema.BuiltinOperator, schema.TensorType
+        model, graph = schema.ModelT(), schema.SubGraphT()
+        model.operatorCodes, model.subgraphs, graph.operators, graph.tensors = [], [graph], [], []
+        for dtype in (types.INT8, types.FLOAT32, types.INT32, types.FLOAT32, types.INT8):
+            tensor = schema.TensorT()
+            tensor.type, tensor.name = dtype, b"t"
+            graph.tensors.append(tensor)
+        for kind, inputs, outputs in ((kinds.DEQUANTIZE, [0], [1]), (kinds.SPACE_TO_BATCH_ND, [1, 2, 2], [3]), (kinds.QUANTIZE, [3], [4])):
+            code, op = schema.OperatorCodeT(), schema.OperatorT()
+            code.builtinCode, op.opcodeIndex, op.inputs, op.outputs = kind, len(model.operatorCodes), inputs, outputs
+            model.operatorCodes.append(code)
+            graph.operators.append(op)
+        graph.inputs, graph.outputs = [0], [4]
+        float_quantizers.Leftovers(schema, model).run()
+        used = [float_quantizers.kind_of(model, op) for op in graph.operators]
+        self.assertEqual(used, [kinds.SPACE_TO_BATCH_ND, kinds.QUANTIZE])
+        self.assertEqual(graph.tensors[graph.operators[0].inputs[0]].type, types.INT8)
+
     def test_ranges_do_not_depend_on_the_order(self):
         import float_quantizers
         class Quantizer:

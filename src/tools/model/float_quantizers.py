@@ -160,11 +160,24 @@ class Leftovers:
         kinds = schema.BuiltinOperator
         self.functions = {kinds.PRELU, kinds.LEAKY_RELU, kinds.RELU6, kinds.RELU, kinds.RELU_N1_TO_1, kinds.RELU_0_TO_1}
         self.moves = {kinds.DEPTH_TO_SPACE, kinds.SPACE_TO_DEPTH, kinds.SQUEEZE, kinds.EXPAND_DIMS, kinds.TILE, kinds.REVERSE_V2}
+        self.moves |= {kinds.SPACE_TO_BATCH_ND, kinds.BATCH_TO_SPACE_ND}  # convolutions with dilation
 
     def run(self):
+        self.connect()
         while any(self.take(op) for op in list(self.graph.operators)):
             pass
         self.drop_unread()
+
+    def connect(self):
+        """Lets 8-bit operations read 8-bit tensors: where an output of the model is read by another operation, the quantizer gives that the float copy."""
+        kinds = self.schema.BuiltinOperator
+        for op in self.graph.operators:
+            if self.kind(op) == kinds.QUANTIZE or self.graph.tensors[op.outputs[0]].type != self.schema.TensorType.INT8:
+                continue
+            for place, tensor in enumerate(op.inputs if op.inputs is not None else []):
+                before = self.producer(tensor) if tensor >= 0 and self.is_float(tensor) else None
+                if before is not None and self.kind(before) == kinds.DEQUANTIZE:
+                    op.inputs[place] = before.inputs[0]
 
     def kind(self, op):
         return kind_of(self.model, op)
