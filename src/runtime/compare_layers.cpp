@@ -152,7 +152,7 @@ class ModelTensors {
       spans[at(out)] = bytes_.emplace_back(Bytes(static_cast<size_t>(model_.tensor(out).bytes())));
     SK_TRY_ASSIGN(const std::unique_ptr<ref::Kernel> kernel, ref::prepare(model_, producers_[at(id)]));
     SK_TRY(check_stop());
-    return kernel->run(spans).with_context(ir::describe_op(model_, producers_[at(id)]));
+    return kernel->run(spans);
   }
 
   const ir::Graph &model_, &graph_;
@@ -201,7 +201,7 @@ class Comparison {
       spans[at(id)] = keep(Bytes(static_cast<size_t>(graph_.tensor(id).bytes())));
     SK_TRY_ASSIGN(const std::unique_ptr<ref::Kernel> kernel, ref::prepare(graph_, op));
     SK_TRY(check_stop());
-    return kernel->run(spans).with_context(ir::describe_op(graph_, op));
+    return kernel->run(spans);
   }
 
   Result<void> run_whole(size_t i) {

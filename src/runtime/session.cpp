@@ -314,9 +314,7 @@ Result<void> Session::run_cpu(Part& part, std::vector<double>& op_ms) {
   int64_t begin_ns = trace::now_ns();
   for (size_t i = 0; i < part.kernels.size(); ++i) {
     SK_TRY(check_stop());
-    // Formats the text only on failure: this runs at each inference.
-    if (auto ran = part.kernels[i]->run(spans_); !ran.ok())
-      return std::move(ran).error().with_context(ir::describe_op(graph_, part.partition.op_map[i]));
+    SK_TRY(part.kernels[i]->run(spans_));  // its errors name the op
     const int64_t end_ns = trace::now_ns();
     op_ms[i] = static_cast<double>(end_ns - begin_ns) / 1e6;
     if (!part.slices.empty()) {

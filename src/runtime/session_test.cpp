@@ -47,6 +47,19 @@ TEST_F(ToySession, TheCpuTargetComputesTheSame) {
   EXPECT_TRUE((*session)->compare_layers().value().empty());
 }
 
+TEST_F(ToySession, AnErrorOfACpuKernelNamesItsOperationOnce) {
+  auto graph = ir::parse(
+      "graph \"rows\"\ntensor 0 \"i\" int32 1\ntensor 1 \"rows\" int8 2x1 scale=1 const=[1 2]\n"
+      "tensor 2 \"out\" int8 1x1 scale=1\ninputs 0\noutputs 2\nop 0 GATHER in=[1 0] out=[2]\n");
+  ASSERT_TRUE(graph.ok()) << graph.error().message;
+  auto session = Session::create(*graph, Target{.name = "cpu"});
+  ASSERT_TRUE(session.ok()) << session.error().message;
+  ASSERT_TRUE((*session)->set_input(0, Bytes{7, 0, 0, 0}).ok());
+  const auto ran = (*session)->run();
+  ASSERT_FALSE(ran.ok());
+  EXPECT_EQ(ran.error().message, "op 0 GATHER -> 'out': index 7 is outside a dimension of 2");
+}
+
 TEST_F(ToySession, ReadsTensorsInsideTheNpuWhenTheyAreKept) {
   auto kept = open({.keep_intermediates = true});
   EXPECT_FALSE(kept->tensor(kM).ok()) << "nothing has run";
