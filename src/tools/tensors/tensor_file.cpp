@@ -350,10 +350,53 @@ Result<Bytes> RandomStream::fill(const ir::Tensor& tensor) {
   return out;
 }
 
+namespace {
+
+// The fewest rows that an op selects from by the values of an input, directly or through ops of integers: Keras adds
+// the number of rows to negative indices. 0: none does.
+int64_t rows_selected_by(const ir::Graph& graph, ir::TensorId input) {
+  std::vector<bool> follows(graph.tensors.size(), false);
+  const auto is_index = [&](ir::TensorId id) { return id != ir::kNoTensor && follows[static_cast<size_t>(id)]; };
+  follows[static_cast<size_t>(input)] = true;
+  int64_t fewest = 0;
+  const auto limit = [&](int64_t rows) { fewest = fewest == 0 ? rows : std::min(fewest, rows); };
+  for (const ir::Op& op : graph.ops) {
+    if (op.kind == ir::OpKind::gather && is_index(op.inputs[1])) {
+      const ir::Shape& from = graph.tensor(op.inputs[0]).shape;
+      const int32_t axis = op.as<ir::GatherAttrs>().axis;
+      limit(from[axis < 0 ? axis + from.rank() : axis]);
+    } else if (op.kind == ir::OpKind::embedding_lookup && is_index(op.inputs[0])) {
+      limit(graph.tensor(op.inputs[1]).shape[0]);
+    } else if (std::ranges::any_of(op.inputs, is_index)) {
+      for (const ir::TensorId output : op.outputs) {
+        const ir::DType type = graph.tensor(output).dtype;
+        follows[static_cast<size_t>(output)] = type == ir::DType::int32 || type == ir::DType::int64;
+      }
+    }
+  }
+  return fewest;
+}
+
+template <typename T>
+void limit_indices(Bytes& bytes, int64_t rows) {
+  for (size_t at = 0; at < bytes.size(); at += sizeof(T)) {
+    const int64_t value = load_le<T>(bytes.data() + at) % rows;
+    store_le(bytes.data() + at, static_cast<T>(value < 0 ? value + rows : value));
+  }
+}
+
+}  // namespace
+
 Result<std::vector<Bytes>> random_inputs(uint64_t seed, const ir::Graph& graph) {
   RandomStream stream(seed);
   std::vector<Bytes> inputs;
-  for (const ir::TensorId id : graph.inputs) SK_TRY_INTO(inputs.emplace_back(), stream.fill(graph.tensor(id)));
+  for (const ir::TensorId id : graph.inputs) {
+    const ir::Tensor& tensor = graph.tensor(id);
+    SK_TRY_INTO(inputs.emplace_back(), stream.fill(tensor));
+    const int64_t rows = rows_selected_by(graph, id);
+    if (rows > 0 && tensor.dtype == ir::DType::int32) limit_indices<int32_t>(inputs.back(), rows);
+    if (rows > 0 && tensor.dtype == ir::DType::int64) limit_indices<int64_t>(inputs.back(), rows);
+  }
   return inputs;
 }
 

@@ -48,7 +48,7 @@ class RandomStream {
  private:
   SplitMix64 random_;
 };
-// Random values for all inputs of a graph.
+// Random values for all inputs of a graph. Indices are within the rows that ops select by them.
 Result<std::vector<Bytes>> random_inputs(uint64_t seed, const ir::Graph& graph);
 
 }  // namespace skillet::tools
