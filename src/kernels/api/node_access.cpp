@@ -7,7 +7,7 @@
 
 #include <algorithm>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 #include <vector>
 
 namespace skillet::kernels {
@@ -16,8 +16,9 @@ namespace {
 bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
 
 std::string contents(const std::string& path) {
-  std::ifstream in(path);
-  return {std::istreambuf_iterator<char>(in), {}};
+  std::ostringstream out;
+  out << std::ifstream(path).rdbuf();  // unlike an iterator, throws nothing
+  return out.str();
 }
 
 std::string group_name(gid_t id) {

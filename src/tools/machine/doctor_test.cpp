@@ -285,6 +285,17 @@ TEST(Doctor, IsQuietAboutTheRestWhenAnNpuAnswers) {
   ASSERT_NE(find(findings, "other-driver"), nullptr);
 }
 
+// A tree of another program, or a broken file system.
+TEST(Doctor, ReadsTreesWithOddEntries) {
+  const Files odd = with(board("6.12.0"), {{kTree + "x/compatible/vivante,gc", "a folder"}, {kTree + "y/status", ""}});
+  const Machine machine(with(odd, {{"/proc/modules/x", "a folder"}, {"/proc/1/cgroup/x", "a folder"}}));
+  fs::create_symlink("/dev/zero", machine.root() + kTree + "serial-number");
+  fs::remove(machine.root() + kTree + "model");
+  fs::create_symlink("/dev/zero", machine.root() + kTree + "model");
+  const std::vector<Finding> findings = diagnose(gather_facts(machine.root()));
+  EXPECT_NE(find(findings, "no-module"), nullptr) << findings.size();
+}
+
 TEST(Doctor, NamesEachCoreOfANode) {
   const Machine machine(with(board("6.12.0"), {{"/proc/modules", kLoaded}}));
   MachineFacts facts = gather_facts(machine.root());

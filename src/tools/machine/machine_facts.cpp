@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -17,9 +18,15 @@ namespace fs = std::filesystem;
 
 constexpr size_t kMaxTreeEntries = 100'000;
 
+// Empty if it cannot be read, as a folder; the first bytes of a file without end.
 std::string contents(const fs::path& path) {
+  constexpr size_t kMost = size_t{16} << 20;
+  std::string out;
+  std::array<char, 4096> block;
   std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
+  while (out.size() < kMost && (in.read(block.data(), block.size()), in.gcount() > 0))
+    out.append(block.data(), static_cast<size_t>(in.gcount()));
+  return out;
 }
 
 std::string first_line(const fs::path& path) {
