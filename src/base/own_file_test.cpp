@@ -181,7 +181,7 @@ TEST_F(OwnFile, FullDiskLeavesTheOldFileAndNothingElse) {
 
 // The name of the temporary file beside it must not be longer.
 TEST_F(OwnFile, MayHaveTheLongestName) {
-  for (const std::string name : {std::string(255, 'n'), std::string(217, 'n') + "\xC3\xA4" + std::string(36, 'n')}) {
+  for (const std::string& name : {std::string(255, 'n'), std::string(217, 'n') + "\xC3\xA4" + std::string(36, 'n')}) {
     const std::string path = (folder_ / name).string();
     ASSERT_EQ(name.size(), 255u);
     const auto done = replace_own_file(path, {kNew});
