@@ -1,12 +1,16 @@
 // Programs for graphs with two or three things changed: reports, bytes, decoded text, and what the simulated chips
 // compute. Each number of limits_test.cpp's texts is varied as well, and random graphs are compiled. See
 // graphs_test.cpp.
+#include <regex>
+#include <set>
+
 #include "answers/draws.h"
 #include "answers/forms.h"
 #include "answers/known_graphs.h"
 #include "answers/lines.h"
 #include "answers/number_texts.h"
 #include "answers/scene.h"
+#include "base/bytes.h"
 #include "base/log.h"
 #include "compile/compile.h"
 #include "compile/report.h"
@@ -24,12 +28,15 @@ constexpr const char* kFile = "tests/expectations/answers_programs.txt";
 constexpr const char* kChips[] = {"a311d",  "imx8mp",       "s905d3", "rk3588",
                                   "rk3576", "ethos-u55-64", "imx93",  "ethos-u85-256"};
 
+constexpr size_t kProven = 1, kTuned = 2;  // numbers of graphs: see Emitted::add()
+
 class Emitted {
  public:
-  explicit Emitted(const char* name) : chip_(npu::find_chip(name).value()), driver_(*npu::driver_of(chip_).value()) {}
+  explicit Emitted(std::string_view name)
+      : chip_(npu::find_chip(name).value()), driver_(*npu::driver_of(chip_).value()) {}
 
-  void add(const ir::Graph& graph, size_t number) {
-    compile::Options options{.driver = {.unproven = npu::Unproven::take}};
+  void add(const ir::Graph& graph, size_t number, npu::Unproven unproven = npu::Unproven::take) {
+    compile::Options options{.driver = {.unproven = unproven}};
     options.driver.tuning = number % 2 == 0 ? npu::Tuning::tuned : npu::Tuning::proven;
     options.driver.keep_intermediates = number % 3 == 0;
     options.rewrite = number % 5 != 0;
@@ -71,6 +78,21 @@ std::map<std::string, std::vector<std::string>> all_texts() {
   auto out = known_graphs();
   for (const passes::Row& row : passes::kRows)
     out[fmt::format("for {}", row.pass)].push_back(fmt::format("graph \"g\"\n{}", row.before));
+  return out;
+}
+
+// Graphs of tests/answers/graphs_at_limits.txt, by the source file whose limits they are at.
+std::map<std::string, std::vector<std::string>> graphs_at_limits() {
+  const Bytes file = read_file(in_tree("tests/answers/graphs_at_limits.txt")).value();
+  std::map<std::string, std::vector<std::string>> out;
+  constexpr std::string_view kMark = "## ";
+  const std::string_view all(reinterpret_cast<const char*>(file.data()), file.size());
+  for (size_t at = all.find(kMark); at < all.size();) {
+    const size_t end = all.find('\n', at), next = std::min(all.find(kMark, end), all.size());
+    out[std::string(all.substr(at + kMark.size(), end - at - kMark.size()))].emplace_back(
+        all.substr(end + 1, next - end - 1));
+    at = next;
+  }
   return out;
 }
 
@@ -120,18 +142,17 @@ std::vector<int64_t> values_of_numbers() {
     for (const int64_t value : {power - 1, power, power + 1, power + power / 2}) out.push_back(value);
   return out;
 }
-TEST_P(ProgramsOfChips, WithEachNumberVaried) {
-  const log::ScopedLevel quiet(log::Level::error);
-  const std::string own = fmt::format("programs_numbers {} ", GetParam());
+// Each number of the texts with each of the values.
+Lines programs_of_numbers(const std::string& own, std::string_view chip, std::span<const int64_t> values) {
   Lines now;
   for (size_t i = 0; i < std::size(kNumberTexts); ++i) {
     const std::string text = kNumberTexts[i];
     for (const std::string& form : forms_of(numbers_of(text))) {
-      Emitted emitted(GetParam());
+      Emitted emitted(chip);
       size_t number = 0;
       for (const auto& [name, usual] : numbers_of(text)) {
         if (name == "op" || name == "bytes") continue;
-        for (const int64_t value : values_of_numbers()) {
+        for (const int64_t value : values) {
           Numbers numbers = numbers_of(text);
           if (!form.empty()) numbers["op"] = form;
           numbers[name] = std::to_string(value);
@@ -142,6 +163,41 @@ TEST_P(ProgramsOfChips, WithEachNumberVaried) {
       }
       now[fmt::format("{}{} {}", own, i, form)] = emitted.text();
     }
+  }
+  return now;
+}
+TEST_P(ProgramsOfChips, WithEachNumberVaried) {
+  const log::ScopedLevel quiet(log::Level::error);
+  const std::string own = fmt::format("programs_numbers {} ", GetParam());
+  expect_lines(kFile, own, programs_of_numbers(own, GetParam(), values_of_numbers()));
+}
+// Where chips cut operations into jobs.
+TEST_P(ProgramsOfChips, WithEachNumberLarge) {
+  const log::ScopedLevel quiet(log::Level::error);
+  constexpr std::array<int64_t, 14> kValues = {2047, 2048, 2049, 3071,  4095,  4096,  4097,
+                                               8191, 8192, 8193, 16383, 16385, 65535, 65536};
+  const std::string own = fmt::format("programs_large {} ", GetParam());
+  expect_lines(kFile, own, programs_of_numbers(own, GetParam(), kValues));
+}
+// Large sizes, too: see the head of the file of graphs.
+TEST_P(ProgramsOfChips, AtLimits) {
+  const log::ScopedLevel quiet(log::Level::error);
+  const std::string own = fmt::format("programs_limits {} ", GetParam());
+  Lines now;
+  for (const auto& [place, texts] : graphs_at_limits()) {
+    Emitted emitted(GetParam());
+    for (const std::string& text : texts) {
+      const std::string drawn = std::regex_replace(text, std::regex(R"((int8 [^\n]*const=)zeros)"), "$1random:1");
+      for (const std::string& one : std::set{text, drawn}) {
+        auto graph = ir::parse(one);
+        ASSERT_TRUE(graph.ok()) << one << graph.error().message;
+        ASSERT_TRUE(ir::verify(*graph).ok() || ir::infer_shapes(*graph).ok()) << one;
+        emitted.add(*graph, kProven);
+        emitted.add(*graph, kTuned);
+        emitted.add(*graph, kProven, npu::Unproven::refuse);
+      }
+    }
+    now[own + place] = emitted.text();
   }
   expect_lines(kFile, own, now);
 }
