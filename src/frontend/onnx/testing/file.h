@@ -25,7 +25,7 @@ inline std::string message(const std::function<void(pbf_writer&)>& write) {
   return out;
 }
 
-constexpr int kFloat = 1, kInt8 = 3, kInt64 = 7;
+constexpr int kFloat = 1, kInt8 = 3, kInt64 = 7, kBool = 9;
 
 inline std::string tensor(const std::string& name, int type, const Dims& dims, const std::string& raw) {
   return message([&](pbf_writer& w) {
@@ -149,6 +149,24 @@ std::vector<T> run(const Parts& parts, const std::vector<T>& in) {
   std::vector<T> out(bytes.size() / sizeof(T));
   std::memcpy(out.data(), bytes.data(), bytes.size());
   return out;
+}
+
+inline std::string floats(const std::string& name, const Dims& dims, std::initializer_list<float> values) {
+  return tensor(name, kFloat, dims, bytes_of(values));
+}
+
+inline std::string tensor_attribute(const std::string& made) {
+  return message([&](pbf_writer& w) {
+    w.add_string(1, "value");
+    w.add_message(5, made);
+  });
+}
+
+// One node, and its constants.
+inline Parts one(const char* op, std::vector<std::string> inputs, std::vector<std::string> attributes = {},
+                 std::vector<std::string> constants = {}, int64_t opset = 17) {
+  inputs.insert(inputs.begin(), "x");
+  return {.nodes = {node(op, inputs, {"y"}, attributes)}, .constants = std::move(constants), .opset = opset};
 }
 
 }  // namespace skillet::onnx
