@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/bytes.h"
 #include "graph/ref/ref.h"
 #include "tools/tensors/tensor_file.h"
 
@@ -38,6 +39,28 @@ TEST(TensorFile, RandomIndicesAreWithinTheRowsThatTheySelect) {
     ASSERT_TRUE(cpu.ok()) << cpu.error().message;
     std::ranges::copy((*inputs)[0], cpu->tensor(0).begin());
     EXPECT_TRUE(cpu->run().ok());
+  }
+}
+
+// Each index is a tuple of two numbers, for dimensions of 9 and 4.
+TEST(TensorFile, RandomTuplesAreWithinTheDimensionsThatTheySelect) {
+  for (const char* text : {"tensor 0 \"i\" int32 64x2\ntensor 1 \"from\" int8 9x4 scale=1 const=zeros\n"
+                           "tensor 2 \"out\" int8 64 scale=1\ninputs 0\noutputs 2\nop 0 GATHER_ND in=[1 0] out=[2]\n",
+                           "tensor 0 \"i\" int32 64x2\ntensor 1 \"values\" int32 64 const=zeros\n"
+                           "tensor 2 \"shape\" int32 2 const=[9 4]\ntensor 3 \"out\" int32 9x4\ninputs 0\noutputs 3\n"
+                           "op 0 SCATTER_ND in=[0 1 2] out=[3]\n"}) {
+    const auto graph = ir::parse(fmt::format("graph \"tuples\"\n{}", text));
+    ASSERT_TRUE(graph.ok()) << graph.error().message;
+    const auto inputs = random_inputs(1, *graph);
+    ASSERT_TRUE(inputs.ok());
+    int32_t largest = 0;
+    for (size_t at = 0; at < (*inputs)[0].size(); at += 4)
+      largest = std::max(largest, load_le<int32_t>((*inputs)[0].data() + at));
+    EXPECT_EQ(largest, 3) << text;
+    auto cpu = ref::Interpreter::create(*graph);
+    ASSERT_TRUE(cpu.ok()) << cpu.error().message;
+    std::ranges::copy((*inputs)[0], cpu->tensor(0).begin());
+    EXPECT_TRUE(cpu->run().ok()) << text;
   }
 }
 

@@ -360,11 +360,18 @@ int64_t rows_selected_by(const ir::Graph& graph, ir::TensorId input) {
   follows[static_cast<size_t>(input)] = true;
   int64_t fewest = 0;
   const auto limit = [&](int64_t rows) { fewest = fewest == 0 ? rows : std::min(fewest, rows); };
+  const auto limit_tuples = [&](ir::TensorId tuples, const ir::Shape& from) {
+    for (int axis = 0; axis < graph.tensor(tuples).shape.back(0); ++axis) limit(from[axis]);
+  };
   for (const ir::Op& op : graph.ops) {
     if (op.kind == ir::OpKind::gather && is_index(op.inputs[1])) {
       const ir::Shape& from = graph.tensor(op.inputs[0]).shape;
       const int32_t axis = op.as<ir::GatherAttrs>().axis;
       limit(from[axis < 0 ? axis + from.rank() : axis]);
+    } else if (op.kind == ir::OpKind::gather_nd && is_index(op.inputs[1])) {
+      limit_tuples(op.inputs[1], graph.tensor(op.inputs[0]).shape);
+    } else if (op.kind == ir::OpKind::scatter_nd && is_index(op.inputs[0])) {
+      limit_tuples(op.inputs[0], graph.tensor(op.outputs[0]).shape);
     } else if (op.kind == ir::OpKind::embedding_lookup && is_index(op.inputs[0])) {
       limit(graph.tensor(op.inputs[1]).shape[0]);
     } else if (std::ranges::any_of(op.inputs, is_index)) {
