@@ -18,6 +18,7 @@
 #include <thread>
 
 #include "base/interruptions.h"
+#include "base/text.h"
 
 namespace skillet {
 namespace {
@@ -95,9 +96,7 @@ void sync_folder(const std::string& path) {
 std::string begin_of_temporaries(const std::string& path) {
   constexpr size_t kDigits = 32, kMost = NAME_MAX - 1 - kDigits - kTemporary.size();
   const size_t name = path.rfind('/') == std::string::npos ? 0 : path.rfind('/') + 1;
-  size_t end = std::min(path.size(), name + kMost);
-  while (end < path.size() && end > name && (static_cast<unsigned char>(path[end]) & 0xc0) == 0x80) --end;  // of UTF-8
-  return path.substr(0, end) + ".";
+  return path.substr(0, name) + std::string(beginning(std::string_view(path).substr(name), kMost)) + ".";
 }
 
 // Removes temporary files of processes that ended while replacing `path`.

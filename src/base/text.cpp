@@ -102,12 +102,16 @@ std::string counted(size_t count, std::string_view noun) {
   return out + "ies";
 }
 
+std::string_view beginning(std::string_view text, size_t most) {
+  if (text.size() <= most) return text;
+  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xc0) == 0x80) --most;
+  return text.substr(0, most);
+}
+
 std::string shortened(std::string_view text, size_t most) {
   constexpr std::string_view kMore = "...";
   if (text.size() <= most) return std::string(text);
-  size_t end = most - std::min(most, kMore.size());
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
-  return std::string(text.substr(0, end)) + std::string(kMore.substr(0, most));
+  return std::string(beginning(text, most - std::min(most, kMore.size()))) + std::string(kMore.substr(0, most));
 }
 
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> known) {

@@ -21,6 +21,9 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
 // "1 part", "2 parts"; "entry" becomes "entries".
 std::string counted(size_t count, std::string_view noun);
 
+// At most the first `most` bytes; no character of UTF-8 is cut.
+std::string_view beginning(std::string_view text, size_t most);
+
 // At most `most` bytes of UTF-8; the rest is replaced by "...".
 std::string shortened(std::string_view text, size_t most);
 
