@@ -49,11 +49,11 @@ TEST(Answers, OfPassesAtTheirLimits) {
   std::map<std::string, Hash> hashes;
   for (const passes::Row& row : passes::kRows) {
     const TextChanges text(with_any_constants("graph \"g\"\n" + std::string(row.before)), kWords);
-    const auto pass = std::ranges::find(passes::exact_passes(), std::string_view(row.pass), &passes::Pass::name);
-    ASSERT_NE(pass, passes::exact_passes().end()) << row.pass;
+    const passes::Pass* const pass = passes::exact_pass(row.pass);
+    ASSERT_NE(pass, nullptr) << row.pass;
     for (const std::string& one : text.with_blanks()) {
       const auto ask = [&](int64_t value) {
-        return answers_of(std::span(&*pass, 1), fmt::format(fmt::runtime(one), value));
+        return answers_of(std::span(pass, 1), fmt::format(fmt::runtime(one), value));
       };
       hashes[row.pass].add(Ranges(ask, {}, kFarthest).of(0));
     }
@@ -68,12 +68,12 @@ TEST(Answers, OfPassesAtTheirLimitsOfTwoNumbers) {
   std::map<std::string, Hash> hashes;
   for (const passes::Row& row : passes::kRows) {
     const TextChanges text(with_any_constants("graph \"g\"\n" + std::string(row.before)), kWords);
-    const auto pass = std::ranges::find(passes::exact_passes(), std::string_view(row.pass), &passes::Pass::name);
-    ASSERT_NE(pass, passes::exact_passes().end()) << row.pass;
+    const passes::Pass* const pass = passes::exact_pass(row.pass);
+    ASSERT_NE(pass, nullptr) << row.pass;
     text.each_value(kFirst, [&](const std::string& changed) {
       for (const std::string& one : TextChanges(changed, kWords).with_blanks()) {
         const auto ask = [&](int64_t value) {
-          return answers_of(std::span(&*pass, 1), fmt::format(fmt::runtime(one), value));
+          return answers_of(std::span(pass, 1), fmt::format(fmt::runtime(one), value));
         };
         hashes[row.pass].add(Ranges(ask, {}, kFarthestSecond, false).of(0));
       }

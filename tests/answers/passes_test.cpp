@@ -101,7 +101,7 @@ TEST(Answers, OfPassesOnTheirTextsWithOneThingChanged) {
   const auto ask = [&](std::string_view name, const std::string& text) {
     const auto graph = small_graph(text);
     if (!graph) return;
-    const auto pass = std::ranges::find(passes::exact_passes(), name, &passes::Pass::name);
+    const passes::Pass* const pass = passes::exact_pass(name);
     ir::Graph after = *graph;
     const auto rewrites = passes::rewrite(after, *pass);
     Hash& own = alone[std::string(name)];
@@ -133,12 +133,12 @@ void rewrite_draws(const std::string& own, uint64_t seed, size_t count) {
   std::map<std::string, Hash> hashes;
   const auto draw = [&](const std::string& name, const std::string& text) {
     TextDraws draws(text, kWords, ++seed);
-    const auto pass = std::ranges::find(passes::exact_passes(), name, &passes::Pass::name);
+    const passes::Pass* const pass = passes::exact_pass(name);
     for (size_t i = 0; i < count; ++i) {
       const auto graph = small_graph(draws.next());
       if (!graph) continue;
       Hash& to = hashes[name];
-      if (pass != passes::exact_passes().end()) {
+      if (pass != nullptr) {
         ir::Graph after = *graph;
         const auto rewrites = passes::rewrite(after, *pass);
         to.add(rewrites.ok() ? ir::print(after) : rewrites.error().message);
@@ -160,7 +160,7 @@ TEST(Answers, OfManyRewritesInManySizes) {
   const std::vector<int64_t> sizes = many_sizes(1 << 12);
   std::map<std::string, Hash> alone, for_chips;
   const auto ask_all = [&](const std::string& name, const std::string& text) {
-    const auto pass = std::ranges::find(passes::exact_passes(), name, &passes::Pass::name);
+    const passes::Pass* const pass = passes::exact_pass(name);
     TextChanges(text, kWords).each_value(sizes, [&](const std::string& one) {
       if (elems_of(one) > kElemsOfSizes) return;
       auto graph = ir::parse(one);

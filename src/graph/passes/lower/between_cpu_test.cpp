@@ -6,8 +6,6 @@
 namespace skillet::passes {
 namespace {
 
-const Pass& pass_named(std::string_view name) { return *std::ranges::find(exact_passes(), name, &Pass::name); }
-
 ir::Graph graph_of(const std::string& text) {
   auto graph = ir::parse("graph \"g\"\n" + text);
   EXPECT_TRUE(graph.ok()) << text << (graph.ok() ? "" : graph.error().message);
@@ -23,7 +21,7 @@ size_t rewritten(ir::Graph& graph, std::string_view pass, const npu::Driver& chi
   const auto wanted = results(graph, 5);
   std::vector<Rewrite> rewrites;
   Target target{.driver = &chip, .chip = {}, .rewrites = &rewrites};
-  pass_named(pass).run(graph, target);
+  exact_pass(pass)->run(graph, target);
   const auto sound = ir::verify(graph);
   EXPECT_TRUE(sound.ok()) << sound.error().message;
   EXPECT_TRUE(wanted && wanted == results(graph, 5)) << ir::print(graph);

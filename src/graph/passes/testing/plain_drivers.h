@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <vector>
 
 #include "base/testing/noise.h"
+#include "graph/passes/passes.h"
 #include "graph/passes/rewrite.h"
 #include "graph/passes/testing/letters.h"
 #include "graph/ref/ref.h"
@@ -153,6 +155,13 @@ class EvenDriver : public PlainDriver {
   }
 };
 inline const EvenDriver kEven;
+
+// Null if there is none.
+inline const Pass* exact_pass(std::string_view name) {
+  const auto all = exact_passes();
+  const auto found = std::ranges::find(all, name, &Pass::name);
+  return found == all.end() ? nullptr : &*found;
+}
 
 inline const PlainDriver& driver_for(const Pass& pass) {
   if (pass.name == "split_batches") return kSingle;
