@@ -61,17 +61,17 @@ TEST(Provider, TakesNothingOfAGraphInsideANodeWhereItSaves) {
   }
 }
 
-// A host has room for some number of factories; one is made if there is room for it.
+// A host takes at most some number of factories; one is made if it takes any.
 TEST(Provider, WritesNoFactoryWhereThereIsNoRoom) {
   const OrtLogger logger;
-  for (const size_t room : {0U, 1U, 4U}) {
+  for (const size_t most : {0U, 1U, 4U}) {
     OrtEpFactory* factories[4] = {};
     size_t count = 99;
-    const std::unique_ptr<OrtStatus> wrong(create_factories(&fake_host(), &logger, factories, room, &count));
-    EXPECT_EQ(wrong != nullptr, room == 0) << room;
-    EXPECT_EQ(count, room == 0 ? 0U : 1U) << room;
-    EXPECT_EQ(factories[0] != nullptr, room != 0) << room;
-    EXPECT_EQ(factories[1], nullptr) << room;
+    const std::unique_ptr<OrtStatus> wrong(create_factories(&fake_host(), &logger, factories, most, &count));
+    EXPECT_EQ(wrong != nullptr, most == 0) << most;
+    EXPECT_EQ(count, most == 0 ? 0U : 1U) << most;
+    EXPECT_EQ(factories[0] != nullptr, most != 0) << most;
+    EXPECT_EQ(factories[1], nullptr) << most;
     if (factories[0] != nullptr) release_factory(factories[0]);
   }
 }
