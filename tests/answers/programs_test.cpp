@@ -85,12 +85,12 @@ std::map<std::string, std::vector<std::string>> all_texts() {
 std::map<std::string, std::vector<std::string>> graphs_at_limits() {
   const Bytes file = read_file(in_tree("tests/answers/graphs_at_limits.txt")).value();
   std::map<std::string, std::vector<std::string>> out;
-  constexpr std::string_view kMark = "## ";
+  constexpr std::string_view kMark = "\n## ";
   const std::string_view all(reinterpret_cast<const char*>(file.data()), file.size());
   for (size_t at = all.find(kMark); at < all.size();) {
+    at += kMark.size();
     const size_t end = all.find('\n', at), next = std::min(all.find(kMark, end), all.size());
-    out[std::string(all.substr(at + kMark.size(), end - at - kMark.size()))].emplace_back(
-        all.substr(end + 1, next - end - 1));
+    out[std::string(all.substr(at, end - at))].emplace_back(all.substr(end, next - end));
     at = next;
   }
   return out;
