@@ -117,12 +117,13 @@ class Folder {
 
   // The shape of a constant or of a computed value.
   bool shape() {
-    if (in(0) == nullptr || !elems_of(*in(0)) || !out().dims) return false;
+    if (in(0) == nullptr || !elems_of(*in(0)) || !out().dims || out().dims->size() != 1) return false;
     const std::vector<int64_t>& dims = *in(0)->dims;
     const auto rank = static_cast<int64_t>(dims.size());
     int64_t start = int_of(node_, "start", 0);
     start = std::clamp<int64_t>(start < 0 ? start + rank : start, 0, rank);
     const int64_t count = out().dims->front();
+    if (count < 0 || count > rank - start) return false;
     return set(Numbers(dims.begin() + start, dims.begin() + start + count), ir::DType::int64, {count});
   }
 
@@ -189,11 +190,12 @@ class Folder {
     }
     if (read.empty()) return std::nullopt;
     if (is("Concat")) return concat(read);
-    if (is("Gather")) return gather(read);
+    if (is("Gather") && read.size() == 2) return gather(read);
     if (is("Slice")) return slice(read[0], count);
     if (is("Range")) {
+      if (read.size() != 3 || std::ranges::any_of(read, &Numbers::empty)) return std::nullopt;
       Numbers made(count);
-      for (size_t i = 0; i < count; ++i) made[i] = read[0].at(0) + static_cast<double>(i) * read[2].at(0);
+      for (size_t i = 0; i < count; ++i) made[i] = read[0][0] + static_cast<double>(i) * read[2][0];
       return made;
     }
     if (read.size() > 3) return std::nullopt;

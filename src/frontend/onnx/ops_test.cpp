@@ -270,21 +270,23 @@ TEST(Operation, AttributesInAWideRangeAreReadAsBefore) {
   expect_hashes("tests/expectations/onnx.txt", "attribute ", hashes);
 }
 
-// The node without some of its attributes; `is_left_out` is asked with each one's number.
-std::string without(const std::string& node, const std::function<bool(size_t)>& is_left_out) {
-  constexpr uint32_t kAttribute = 5;
+// Fields of a node in a file.
+constexpr uint32_t kInputs = 1, kOutputs = 2, kAttributes = 5;
+
+// The node without some of the texts or messages of `field`; `is_left_out` is asked with each one's number.
+std::string without(const std::string& node, uint32_t field, const std::function<bool(size_t)>& is_left_out) {
   return message([&](pbf_writer& w) {
     size_t seen = 0;
     for (protozero::pbf_reader from(node); from.next();) {  // all fields of a node are texts or messages
-      const uint32_t field = from.tag();
+      const uint32_t tag = from.tag();
       const protozero::data_view view = from.get_view();
-      if (field != kAttribute || !is_left_out(seen++)) w.add_bytes(field, view.data(), view.size());
+      if (tag != field || !is_left_out(seen++)) w.add_bytes(tag, view.data(), view.size());
     }
   });
 }
 
-// What an attribute is when it is not given, for each operation: each attribute left out, then all.
-TEST(Operation, WithoutAttributesAreReadAsBefore) {
+// What is said of an operation without one of its attributes, inputs or outputs, and without all of them.
+TEST(Operation, WithoutAttributesOrOperandsAreReadAsBefore) {
 #ifdef __clang__
   GTEST_SKIP() << "the expected lines are those of GCC's builds";
 #endif
@@ -292,20 +294,66 @@ TEST(Operation, WithoutAttributesAreReadAsBefore) {
   std::map<std::string, Hash> hashes;
   for (const OpRow& row : operations()) {
     for (size_t i = 0; i < row.parts.nodes.size(); ++i) {
-      const auto ask = [&](const std::function<bool(size_t)>& is_left_out) {
+      const auto ask = [&](uint32_t field, const std::function<bool(size_t)>& is_left_out) {
         Parts changed = row.parts;
-        changed.nodes[i] = without(changed.nodes[i], is_left_out);
+        changed.nodes[i] = without(changed.nodes[i], field, is_left_out);
         if (changed.nodes[i] == row.parts.nodes[i]) return;
         for (const int64_t opset : {row.parts.opset, int64_t{6}, int64_t{10}, int64_t{21}}) {
           changed.opset = opset;
           add_reading(file(changed), hashes[row.name]);
         }
       };
-      for (size_t attribute = 0; attribute < 8; ++attribute) ask([&](size_t one) { return one == attribute; });
-      ask([](size_t) { return true; });
+      for (const uint32_t field : {kAttributes, kInputs, kOutputs}) {
+        for (size_t at = 0; at < 8; ++at) ask(field, [&](size_t one) { return one == at; });
+        ask(field, [](size_t) { return true; });
+      }
     }
   }
-  expect_hashes("tests/expectations/onnx.txt", "without_attributes ", hashes);
+  expect_hashes("tests/expectations/onnx.txt", "without ", hashes);
+}
+
+// Operations on constants, whose results are computed when the file is read: with other sizes of the result than they
+// have, without one of the operands, and with other numbers in attributes.
+TEST(Operation, OfConstantsAreReadAsBefore) {
+#ifdef __clang__
+  GTEST_SKIP() << "the expected lines are those of GCC's builds";
+#endif
+  const log::ScopedLevel quiet(log::Level::error);
+  const Dims results[] = {{}, {0}, {1}, {2}, {6}, {7}, {2, 3}, {3, 2}, {1, 2, 3}, {1, 8, 1, 1}, {1, 1000, 1000}};
+  const std::string raw(24, '\1');
+  std::map<std::string, Hash> hashes;
+  for (const OpRow& row : operations()) {
+    const auto ask = [&](const std::string& changed) {
+      Parts parts = row.parts;
+      parts.nodes.back() = changed;
+      for (const Dims& x : {Dims{6}, Dims{2, 3}, Dims{1, 6, 1, 1}, Dims{}}) {
+        parts.constants = row.parts.constants;
+        parts.constants.push_back(tensor("x", x.size() == 1 ? kInt64 : kFloat, x, x.size() == 1 ? raw + raw : raw));
+        parts.inputs = {value("z", {1})};
+        for (const Dims& result : results) {
+          parts.outputs = {value("y", result, x.size() == 1 ? kInt64 : kFloat)};
+          add_reading(file(parts), hashes[row.name]);
+        }
+      }
+    };
+    const std::string node = row.parts.nodes.back();
+    ask(node);
+    for (size_t at = 0; at < 4; ++at) ask(without(node, kInputs, [&](size_t one) { return one == at; }));
+    for (const int64_t value : {-9, -1, 0, 1, 5, 1000}) {
+      std::vector<std::string> attributes;
+      for (protozero::pbf_reader from(node); from.next();)
+        if (from.tag() == kAttributes)
+          attributes.push_back(with_number(std::string(from.get_view()), 0, value));
+        else
+          from.skip();
+      std::string changed = without(node, kAttributes, [](size_t) { return true; });
+      pbf_writer more(changed);
+      for (const std::string& one : attributes)
+        if (!one.empty()) more.add_message(kAttributes, one);
+      if (!attributes.empty()) ask(changed);
+    }
+  }
+  expect_hashes("tests/expectations/onnx.txt", "constants ", hashes);
 }
 
 // Three numbers, in each field that a tensor can have them in: only one field is right for a type.

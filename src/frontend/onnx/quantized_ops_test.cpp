@@ -2,8 +2,6 @@
 // ops_test.cpp.
 #include <gtest/gtest.h>
 
-#include <protozero/pbf_reader.hpp>
-
 #include "answers/changes.h"
 #include "answers/lines.h"
 #include "base/log.h"
@@ -159,26 +157,6 @@ TEST(QuantizedOperation, OfOtherSizesAreReadAsBefore) {
     }
   }
   expect_hashes("tests/expectations/onnx.txt", "sized ", hashes);
-}
-
-// The attribute with its number at `index` replaced; empty if it has fewer.
-std::string with_number(const std::string& attribute, size_t index, int64_t value) {
-  constexpr uint32_t kNumber = 3, kNumbers = 8;
-  size_t seen = 0;
-  std::string out = message([&](pbf_writer& w) {
-    for (protozero::pbf_reader from(attribute); from.next();) {
-      const uint32_t field = from.tag();
-      if (field == kNumber || field == kNumbers) {
-        const int64_t old = from.get_int64();
-        w.add_int64(field, seen++ == index ? value : old);
-      } else if (from.wire_type() == protozero::pbf_wire_type::length_delimited) {
-        w.add_string(field, std::string(from.get_view()));
-      } else {
-        w.add_fixed32(field, from.get_fixed32());  // a number in floating point
-      }
-    }
-  });
-  return index < seen ? out : "";
 }
 
 // Each number of an attribute varied, for images of other sizes, and with each kind of automatic padding.

@@ -6,6 +6,7 @@
 
 #include <cstring>
 #include <functional>
+#include <protozero/pbf_reader.hpp>
 #include <protozero/pbf_writer.hpp>
 #include <string>
 #include <vector>
@@ -117,6 +118,26 @@ inline std::string word(const std::string& name, const std::string& value) {
     w.add_string(1, name);
     w.add_bytes(4, value);
   });
+}
+
+// The attribute with its number at `index` replaced; empty if it has fewer.
+inline std::string with_number(const std::string& attribute, size_t index, int64_t value) {
+  constexpr uint32_t kNumber = 3, kNumbers = 8;
+  size_t seen = 0;
+  std::string out = message([&](pbf_writer& w) {
+    for (protozero::pbf_reader from(attribute); from.next();) {
+      const uint32_t field = from.tag();
+      if (field == kNumber || field == kNumbers) {
+        const int64_t old = from.get_int64();
+        w.add_int64(field, seen++ == index ? value : old);
+      } else if (from.wire_type() == protozero::pbf_wire_type::length_delimited) {
+        w.add_string(field, std::string(from.get_view()));
+      } else {
+        w.add_fixed32(field, from.get_fixed32());  // a number in floating point
+      }
+    }
+  });
+  return index < seen ? out : "";
 }
 
 // `op` on the int8 input x, whose scale is 0.5, and on `more`; its output y has the same scale.
