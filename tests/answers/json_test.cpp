@@ -14,30 +14,42 @@ using Take = std::function<void(const Json&)>;
 
 constexpr const char* kFile = "tests/expectations/answers.txt";
 
+// Around each power of two that may be the limit of a text or list.
+std::vector<size_t> lengths(size_t most) {
+  std::vector<size_t> out;
+  for (size_t power = 8; power <= most; power *= 2)
+    for (const size_t one : {power - 1, power, power + 1}) out.push_back(one);
+  return out;
+}
+
+std::vector<Json> make_other_values() {
+  std::vector<Json> all = {nullptr,
+                           true,
+                           false,
+                           -1,
+                           0,
+                           1,
+                           2,
+                           1.5,
+                           -0.5,
+                           1e300,
+                           INT64_MAX,
+                           UINT64_MAX,
+                           "",
+                           "x",
+                           "sim:a311d",
+                           "2026-02-30T25:61:00Z",
+                           "0123456789ABCDEF",
+                           "\n",
+                           Json::array(),
+                           Json::object(),
+                           Json::array({1}),
+                           Json::object({{"name", "n"}})};
+  for (const size_t length : lengths(4096)) all.emplace_back(std::string(length, 'l'));
+  return all;
+}
 const std::vector<Json>& other_values() {
-  static const std::vector<Json> all = {nullptr,
-                                        true,
-                                        false,
-                                        -1,
-                                        0,
-                                        1,
-                                        2,
-                                        1.5,
-                                        -0.5,
-                                        1e300,
-                                        INT64_MAX,
-                                        UINT64_MAX,
-                                        "",
-                                        "x",
-                                        "sim:a311d",
-                                        "2026-02-30T25:61:00Z",
-                                        "0123456789ABCDEF",
-                                        std::string(300, 'l'),
-                                        "\n",
-                                        Json::array(),
-                                        Json::object(),
-                                        Json::array({1}),
-                                        Json::object({{"name", "n"}})};
+  static const std::vector<Json> all = make_other_values();
   return all;
 }
 
@@ -77,7 +89,8 @@ void each_length(const Json& whole, const Json::json_pointer& at, const Take& ta
   for (const auto& [name, value] : here.items())
     if (value.is_structured()) each_length(whole, here.is_array() ? at / std::stoul(name) : at / name, take);
   if (!here.is_array() || here.empty()) return;
-  for (const size_t count : {511, 512, 513, 1023, 1024, 1025, 2048, 2049}) {
+  for (const size_t count : lengths(2048)) {
+    if (count <= here.size()) continue;
     Json longer = whole;
     for (size_t i = here.size(); i < count; ++i) {
       Json one = here[0];
