@@ -276,6 +276,9 @@ Result<TensorId> Lowering::convert(int value, Layout layout) {
     from = id;
   };
   const std::vector<int32_t> image = was_rows ? images_.at(value) : host;
+  if (image.size() < 3)
+    return error(ErrorCode::unsupported, "'{}' has {} dimensions and is read as an image",
+                 printable(model_.value(value).name), image.size());
   if (was_rows) reshape(in_layout(image, Layout::channels_last));
   std::vector<int32_t> perm(image.size());
   std::iota(perm.begin(), perm.end(), 0);
@@ -284,7 +287,6 @@ Result<TensorId> Lowering::convert(int value, Layout layout) {
   else
     std::rotate(perm.begin() + 1, perm.begin() + 2, perm.end());
   const std::vector<int32_t> now = was_last || was_rows ? image : in_layout(image, Layout::channels_last);
-  if (image.size() < 3) return error(ErrorCode::internal, "'{}' has only one layout", model_.value(value).name);
   if (image[1] == 1 || product(std::span(image).subspan(2)) == 1) {
     reshape(now);
   } else {
