@@ -56,13 +56,15 @@ struct Layer {
 // Error if types or quantization do not fit the kernels.
 Result<OutputStage> output_stage(const WeightedOp& op);
 
-// sum * multiplier * 2^(shift - 31), halves up, modulo 2^32. |sum| < 2^47, shift in -31..14.
+// sum * multiplier * 2^(shift - 31), halves up, modulo 2^32, for |sum| < 2^47 and a shift of -31..14. Larger sums, of a bias
+// that no model needs, wrap.
 constexpr int32_t scale_once(int64_t sum, QuantizedMultiplier by) {
   constexpr int kLow = 16;  // bits of the sum, so that no product exceeds 64 bits
   const int64_t high = sum >> kLow, low = sum & 0xffff;
   const int shift = 31 - by.shift;
   const int64_t carried = (low * by.multiplier + (int64_t{1} << (shift - 1))) >> kLow;
-  return static_cast<int32_t>((high * by.multiplier + carried) >> (shift - kLow));
+  const uint64_t product = static_cast<uint64_t>(high) * static_cast<uint64_t>(by.multiplier);
+  return static_cast<int32_t>(static_cast<int64_t>(product + static_cast<uint64_t>(carried)) >> (shift - kLow));
 }
 
 // The same for 64-bit sums and int16 outputs.
