@@ -1,6 +1,6 @@
 """Plants each bug of mutants.txt in a tree of its own, builds, runs the fast tests and says which bugs they do not notice.
 
-usage: mutate.py REPOSITORY [N] [--drawn SEED [--limits]] [--only TEXT] [--continue] [--near] [--record] [--check] [--json]     (see ./x help)
+usage: mutate.py REPOSITORY [N] [--drawn SEED [--limits] [--together]] [--only TEXT] [--continue] [--near] [--record] [--check] [--json]     (see ./x help)
 Outcomes are kept in build/mutants-outcomes.json as they come, so a run that was stopped can go on; --record writes the test
 that noticed each into the table. With --drawn the bugs are not those of the table but N that draw.py makes, of which those that compile count.
 A bug is tried first on the test that noticed it before, then on the tests that stand nearest to its file, then on all.
@@ -20,6 +20,7 @@ import time
 from dataclasses import dataclass
 
 import draw
+import together
 from table import check, mutated, parse, record
 
 LEFT_OUT = re.compile(r"lint|compile_fail|install|mutants")  # tests that cannot fail from a change in a source file's meaning
@@ -84,7 +85,7 @@ class Tree:
     def run(self, *command, **options):
         return subprocess.run([str(c) for c in command], cwd=self.dir, capture_output=True, text=True, **options)
 
-    def prepare(self):
+    def prepare(self, is_unity=False):
         if not (self.dir / ".git").exists():
             subprocess.run(["git", "worktree", "prune"], cwd=self.root, check=True)
             subprocess.run(["git", "worktree", "add", "--force", "--detach", "--quiet", self.dir], cwd=self.root, check=True)
@@ -94,10 +95,9 @@ class Tree:
         changes = subprocess.run(["git", "diff", "HEAD", "--binary"], cwd=self.root, check=True, capture_output=True)
         if changes.stdout:
             subprocess.run(["git", "apply", "-"], cwd=self.dir, input=changes.stdout, check=True)
-        if not (self.build / "build.ninja").exists():
-            # Without unity builds, a planted bug recompiles only one source.
-            self.run("cmake", "--preset", "release", "-DCMAKE_UNITY_BUILD=OFF", "-S", ".", check=True)
-        if not self.compiles([]):
+        # Without unity builds, a planted bug recompiles only one source.
+        self.run("cmake", "--preset", "release", f"-DCMAKE_UNITY_BUILD={'ON' if is_unity else 'OFF'}", "-S", ".", check=True)
+        if not is_unity and not self.compiles([]):
             sys.exit(f"mutate: the tree does not compile as it is: ninja -C {self.build} says why")
 
     def tests(self, costs=None):
@@ -208,12 +208,21 @@ def try_all(root, mutants, outcomes, store, near, quiet):
         pool.shutdown(cancel_futures=True)  # after an interrupt, waits only for those that have started
 
 
+def try_together(root, mutants, store):
+    """Tries drawn bugs in one build, apart from those of the lanes. Returns their outcomes."""
+    tree = Tree(root, LANES)
+    print(f"building {tree.dir.relative_to(root)}, with a switch for each bug", file=sys.stderr, flush=True)
+    tree.prepare(is_unity=True)
+    return together.try_together(tree, root, mutants, tree.tests, LANES, store)
+
+
 def arguments():
     parser = argparse.ArgumentParser(prog="./x mutate", description=__doc__.splitlines()[0])
     parser.add_argument("root", type=pathlib.Path)
     parser.add_argument("count", nargs="?", type=int, help="that many, drawn at random (default: all)")
     parser.add_argument("--drawn", type=int, metavar="SEED", help="not those of the table: small slips, drawn at random in the sources")
     parser.add_argument("--limits", action="store_true", help="... but the constants that bound something, each one more and one less")
+    parser.add_argument("--together", action="store_true", help="... all in one build, with a switch each: those that can have one, on the tests that reach them")
     parser.add_argument("--only", default="", help="those with this text in their file or title")
     parser.add_argument("--continue", dest="go_on", action="store_true", help="leave out what an earlier run saw noticed")
     parser.add_argument("--near", action="store_true", help="only the tests nearest to the file: quick; bugs that these do not notice stay untried")
@@ -223,8 +232,8 @@ def arguments():
     args = parser.parse_args()
     if args.record and args.drawn is not None:
         parser.error("--record is for the bugs of the table, not for those that are drawn")
-    if args.limits and args.drawn is None:
-        parser.error("--limits are drawn: --drawn SEED")
+    if (args.limits or args.together) and args.drawn is None:
+        parser.error("--limits and --together are for bugs that are drawn: --drawn SEED")
     return args
 
 
@@ -242,7 +251,9 @@ def main():
     outcomes = json.loads(store.read_text()) if store.exists() else {}
     mutants = draw.draw(root, args.count or DRAWN, args.drawn, args.limits) if is_drawn else every
     mutants = select(mutants, outcomes, args)
-    if mutants:
+    if args.together:
+        outcomes = try_together(root, mutants, store)
+    elif mutants:
         try_all(root, mutants, outcomes, store, args.near, args.json)
     mutants = [m for m in mutants if m.key() in outcomes and (outcomes[m.key()]["compiles"] or not is_drawn)]
     left = [m for m in mutants if "**" in verdict(m, outcomes[m.key()])]

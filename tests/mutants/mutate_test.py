@@ -8,6 +8,8 @@ import long_cases  # noqa: E402
 
 import draw
 import mutate
+import switches
+import together
 from mutate import Test
 from table import Mutant
 
@@ -83,6 +85,41 @@ class MutateTest(unittest.TestCase):
         self.assertEqual(limits("int kMost = 1;") | limits("constexpr int kMinusOne = -1, kLimits = 0x12;"), set())
         twice = draw.mutant_of("src/a.cpp", ["one {", "  a;", "two {", "  a;"], 3, "slip", "  b;")
         self.assertEqual((twice.old, twice.new), ("two {\n  a;", "two {\n  b;"))
+
+    def test_slips_get_switches(self):
+        rows = [
+            ("return a < b;", "return a <= b;", "a comparison is another one", "return  (planted(7) ? (a <= b) : (a < b)) ;"),
+            ("  if (x && (f(a + 1) || b)) {", "  if (x && (f(a - 1) || b)) {", "an operator is another one",
+             "  if (x && (f( (planted(7) ? (a - 1) : (a + 1)) ) || b)) {"),
+            ("int x = a && b;", "int x = a || b;", "both are asked for, not one, or one, not both", "int x =  (planted(7) ? (a || b) : (a && b)) ;"),
+            ("constexpr int kA = 3;", "constexpr int kA = 4;", "a constant is one more", "const int kA = (3 + planted(7));"),
+            ("  x += 2;", "  x -= 2;", "an assignment is another one", "  if (planted(7)) { x -= 2; } else { x += 2; }"),
+            ("if (!f(a, b) && c) {", "if (f(a, b) && c) {", "a ! is missing", "if (((planted(7) != 0) != !f(a, b)) && c) {"),
+            ("std::min<int>(a, 2)", "std::max<int>(a, 2)", "the larger one is taken for the smaller, or the other way round", "planted_min<int>(7, a, 2)"),
+            ("bool x = true;", "bool x = false;", "a yes is a no", "bool x = (planted(7) ? !true : true);"),
+            ("if (a) continue;", "if (a) break;", "a loop goes on where it ends, or the other way round",
+             "if (a) { if (planted(7)) break; else continue; }"),
+            ("if (f(a)) return b;", "if (false && (f(a))) return b;", "a check is left out", "if (!planted(7) && (f(a))) return b;"),
+            ("  f(a);", ";", "a call is left out", "  if (!planted(7)) f(a);"),
+            ("constexpr int kMost = 1 << 3;", "constexpr int kMost = (1 << 3) + 1;", "a limit is one more", "const int kMost = ((1 << 3) + planted(7));"),
+            ("f(a, b);", "f(b, a);", "arguments are exchanged", None),
+            ("a + b ||", "a - b ||", "an operator is another one", None),
+        ]
+        for line, changed, title, made in rows:
+            self.assertEqual(switches.with_switch(line, changed, title, 7), made, line)
+
+    def test_all_bugs_of_a_draw_are_planted(self):
+        root = pathlib.Path(__file__).resolve().parents[2]
+        drawn = draw.draw(root, 60, 3)
+        bugs, of = together.bugs_of(drawn)
+        self.assertGreater(len(bugs), 50)
+        self.assertLessEqual({m.key() for m in of.values()}, {m.key() for m in drawn})
+        for path, text in together.planted_sources(root, bugs).items():
+            numbers = [number for number, bug in bugs.items() if bug[0] == path]
+            for number in numbers:
+                self.assertRegex(text, rf"planted(_min|_max)?(<[^()]*>)?\({number}\b")
+            lines = text.split("\n")
+            self.assertEqual(len(lines), len((root / path).read_text().split("\n")) + 2)
 
     def test_long_drawn_bugs_have_their_places(self):
         root = pathlib.Path(__file__).resolve().parents[2]
