@@ -16,16 +16,18 @@ namespace {
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-// Edit distance in letters, ignoring case.
+// Edit distance in letters, ignoring case. Two swapped neighbours count once.
 size_t distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
+  std::vector<size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});
+  const auto same = [&](size_t i, size_t j) { return lower(a[i]) == lower(b[j]); };
   for (size_t i = 0; i < a.size(); ++i) {
-    size_t diagonal = row[0]++;
+    before.swap(last);
+    last.swap(row);
+    row[0] = i + 1;
     for (size_t j = 0; j < b.size(); ++j) {
-      const size_t replaced = diagonal + (lower(a[i]) == lower(b[j]) ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
+      row[j + 1] = std::min({last[j] + (same(i, j) ? 0 : 1), row[j] + 1, last[j + 1] + 1});
+      if (i > 0 && j > 0 && same(i, j - 1) && same(i - 1, j)) row[j + 1] = std::min(row[j + 1], before[j - 1] + 1);
     }
   }
   return row[b.size()];
@@ -88,6 +90,7 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
     if (std::max(word.size(), one.size()) - std::min(word.size(), one.size()) > best_distance) continue;
     const size_t far = distance(word, one);
     if (far > best_distance || (far == best_distance && !best.empty()) || far >= one.size()) continue;
+    if (2 * far > std::max(word.size(), one.size())) continue;  // most letters differ: 'foo' is not 'toy'
     best = one;
     best_distance = far;
   }

@@ -110,6 +110,10 @@ TEST(Text, TheNearestWordIsSuggested) {
   constexpr std::string_view kLong[] = {"abcxyz"};
   EXPECT_EQ(nearest("abcdef", kLong), "abcxyz");
   EXPECT_EQ(nearest("abwdef", kLong), "");
+  // At least half of the letters fit.
+  constexpr std::string_view kShort[] = {"toy", "npu"};
+  EXPECT_EQ(nearest("foo", kShort), "");
+  EXPECT_EQ(nearest("gpu0", kShort), "npu");
   EXPECT_EQ(did_you_mean("rum", kVerbs), "; did you mean 'run'?");
   EXPECT_EQ(did_you_mean("bogus", kVerbs), "");
 }

@@ -26,10 +26,8 @@ const std::vector<const Driver*>& registry() {
   return kDrivers;
 }
 
-// The list of names for no_chip(); if they are too many for a line, the command that lists them.
+// The list of names for no_chip().
 std::string known_chips(std::span<const std::string_view> names) {
-  constexpr size_t kMostNames = 5;
-  if (names.size() > kMostNames) return "known: skillet devices --all";
   return fmt::format("known: {}", names.empty() ? "none" : fmt::to_string(fmt::join(names, ", ")));
 }
 

@@ -80,18 +80,24 @@ Result<Target> target_with_trust(const NamedCore& named, const kernels::RecordSi
 // "; did you mean 'sim:a311d'?": for a chip's name alone, suggests the simulated chip.
 std::string meant_device(const std::string& name) {
   std::vector<std::string> names = {"auto", "npu", "cpu"};
+  std::vector<std::string_view> chips;
   for (const kernels::KernelDriver& driver : kernels::kernel_drivers()) {
     names.push_back(fmt::format("{}0", driver.name));
     names.push_back(fmt::format("{}{}", driver.nodes.prefix, driver.nodes.first));
   }
   for (const npu::Driver* driver : npu::drivers()) {
     for (const npu::Chip& chip : driver->chips()) {
-      if (fake::simulated_core(chip.name).ok()) names.push_back(fmt::format("{}{}", kSimPrefix, chip.name));
+      if (!fake::simulated_core(chip.name).ok()) continue;
+      names.push_back(fmt::format("{}{}", kSimPrefix, chip.name));
+      chips.push_back(chip.name);
     }
   }
   const std::vector<std::string_view> known(names.begin(), names.end());
   const std::string meant = did_you_mean(name, known);
-  return meant.empty() ? did_you_mean(std::string(kSimPrefix) + name, known) : meant;
+  if (!meant.empty()) return meant;
+  // The prefix must not count as letters that fit: 'sim:bogus' is nearly 'sim:toy'.
+  const std::string_view chip = nearest(name, std::span(chips));
+  return chip.empty() ? "" : fmt::format("; did you mean '{}{}'?", kSimPrefix, chip);
 }
 
 using Simulate = Result<fake::SimulatedCore> (*)(const std::string& chip, const std::string& quirks);
