@@ -20,7 +20,7 @@ NETWORKS = {"mobilenet": (0.0177895, 3, 15), "yolo": (0.0446926, 4, 15), "lenet"
 # Arguments, and a part of the error.
 REFUSED = [(["run", "lstm.onnx", "--device", "cpu"], "node 'reader' LSTM: operation LSTM is not supported"),
            (["run", "lstm.onnx", "--device", "cpu"], "no CPU kernel for LSTM; ONNX Runtime may run it (docs/onnxruntime.md)"),
-           (["run", "shapes.onnx", "--device", "cpu"], "input 'x' has free sizes, 1x3x?x?; give them: --input-shape x="),
+           (["run", "shapes.onnx", "--device", "cpu"], "input 'x' has free sizes, 1x3x?x?; give them: --input-shape x=1x3x224x224"),
            (["run", "shapes.onnx", "--input-shape", "1x3x5"], "'x' is ?x3x?x?, of 4 sizes"),
            (["run", "shapes.onnx", "--input-shape", "z=1x3x5x5"], "NAME=SHAPE with one of x"),
            (["run", "lenet.onnx", "--signature", "s"], "ONNX files have no signatures"),

@@ -17,12 +17,14 @@ std::string text_of(const std::vector<int64_t>& dims) {
   return out;
 }
 
-// An example for a message: sizes of the file, and usual ones for the unknown.
+// An example for a message: sizes of the file, and usual ones of a picture for the unknown. Channels come last if the
+// file says how many come last, and not how many come first.
 std::string example_of(std::vector<int64_t> dims) {
   if (dims.size() != 4) return text_of(dims) + ", with a number for each ?";
-  constexpr std::array<int64_t, 4> kUsual = {1, 3, 224, 224};
+  constexpr std::array<int64_t, 4> kChannelsFirst = {1, 3, 224, 224}, kChannelsLast = {1, 224, 224, 3};
+  const std::array<int64_t, 4>& usual = dims[1] < 0 && dims[3] >= 0 ? kChannelsLast : kChannelsFirst;
   for (size_t i = 0; i < dims.size(); ++i)
-    if (dims[i] < 0) dims[i] = kUsual[i];
+    if (dims[i] < 0) dims[i] = usual[i];
   return text_of(dims);
 }
 
