@@ -258,6 +258,8 @@ Result<std::string> CommandLine::parse(int argc, char** argv) {
   } catch (const CLI::CallForVersion&) {
     return version_ + "\n";
   } catch (const CLI::CallForHelp&) {
+    if (!all_verbs(*app_).empty() && app_->get_subcommands().empty() && argv[1][0] != '-')
+      return error(ErrorCode::invalid_argument, "{}", wrong_verb(*app_, argv[1]));
     return app_->help();
   } catch (const CLI::ParseError& failure) {
     std::string text = what_is_wrong(*app_, failure, argc, argv);

@@ -39,6 +39,9 @@ CASES = [
     (["--help"], 0, "Examples:"),
     (["--version"], 0, "skillet 0."),
     (["run", "--help"], 0, "--compare"),
+    (["help"], 0, "Skillet runs quantized TensorFlow Lite networks"),
+    (["help", "run"], 0, "--compare"),
+    (["help", "dance"], 2, "there is no verb 'dance' (see skillet --help)"),
     ([], 2, "subcommand is required"),
     (["dance"], 2, "there is no verb 'dance' (see skillet --help)"),
     (["run"], 2, "MODEL is required (see skillet run --help)"),
@@ -65,6 +68,8 @@ CASES = [
     (["virtual", "--chip", "rk3568", "--", "true"], 2, "be simulated"),
     (["run", MODEL, "--image", "README.md", "--random", "1"], 2, "excludes"),
     (["run", MODEL, "--device", "sim:toaster"], 2, "no chip 'toaster' (known: "),
+    (["run", MODEL, "--device", "sim:foo"], 2, "no chip 'foo' (known: "),
+    (["run", MODEL, "--device", "bogus"], 2, "device 'bogus' is not one of auto, npu, cpu, "),
     (["run", MODEL, "--image", "README.md"], 2, "README.md: not a BMP, PNG or JPEG picture"),
     (["run", MODEL, "--input", "README.md"], 2, "the input 'image' takes 784"),
     (["run", "README.md"], 2, "README.md: not a TensorFlow Lite model"),
@@ -450,6 +455,14 @@ class Command(unittest.TestCase):
                 done = subprocess.run([Path(SKILLET).resolve(), *words], capture_output=True, text=True, env={**environment, **named}, cwd=folder, check=False)
                 self.assertEqual((done.returncode, out in done.stdout, err in done.stderr), (code, True, True), (words, done))
                 self.assertEqual(page.exists(), code == 0 and (page in words or f"--html={page}" in words), words)
+
+    def test_long_help_of_conformance_needs_no_numpy(self):
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "numpy.py").write_text("raise ImportError")
+            for words, code, out, err in ((["conformance", "--help"], 0, "--delegate PATH", ""), (["help", "conformance"], 0, "--delegate PATH", ""),
+                                          (["help", "reduce"], 0, "--delegate PATH", ""), (["conformance", "--list"], 2, "", "NumPy is not installed")):
+                done = subprocess.run([SKILLET, *words], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": folder}, check=False)
+                self.assertEqual((done.returncode, out in done.stdout, err in done.stderr), (code, True, True), (words, done))
 
     def test_the_home_folder_may_be_written_short(self):
         with tempfile.TemporaryDirectory() as home:

@@ -8,7 +8,9 @@
 #include <new>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/environment.h"
 #include "base/log.h"
@@ -62,6 +64,17 @@ void add_verbs(CommandLine& app, Outcome& outcome, std::string_view first) {
   for (const Verb& verb : app.verbs()) {
     if (const ExitCodes* codes = exit_codes_of(verb.name())) verb.footer(footer(*codes));
   }
+}
+
+// `skillet help VERB` is `skillet VERB --help`, and `skillet help` is `skillet --help`.
+std::vector<char*> without_help_verb(std::span<char* const> words) {
+  static std::string flag = "--help";
+  std::vector<char*> out(words.begin(), words.end());
+  if (out.size() < 2 || std::string_view(out[1]) != "help") return out;
+  out.erase(out.begin() + 1);
+  out.resize(std::min<size_t>(out.size(), 2));
+  out.push_back(flag.data());
+  return out;
 }
 
 // A variable of the environment that has no valid value and no option.
@@ -130,10 +143,10 @@ int main(int argc, char** argv) {
       mallopt(M_MMAP_THRESHOLD, 1 << 25);  // a returned page is cleared when it is used again
   std::signal(SIGCHLD, SIG_DFL);  // if the parent had it ignored, the kernel would drop our children's exit status
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the file size limit then fails with an error
-  const std::span<char* const> arguments(argv, static_cast<size_t>(argc));
-  if (const auto code = skillet::tools::run_python_verb(arguments.subspan(std::min<size_t>(1, arguments.size()))))
+  std::vector<char*> words = skillet::tools::without_help_verb({argv, static_cast<size_t>(argc)});
+  if (const auto code = skillet::tools::run_python_verb(std::span(words).subspan(std::min<size_t>(1, words.size()))))
     return *code;
   skillet::tools::Outcome outcome;
-  skillet::tools::run_guarded(argc, argv, outcome);
+  skillet::tools::run_guarded(static_cast<int>(words.size()), words.data(), outcome);
   return skillet::tools::finish_output(outcome.exit_code);
 }
