@@ -416,6 +416,8 @@ class Compiler {
                              (support.remedy == Remedy::quantize && out_.graph.op(op).kind == ir::OpKind::quantize);
         if (!support.ok && is_open && !support.seen_wrong && target_.driver != nullptr)
           support.remedy = npu::remedy_of_op(out_.graph, op);
+        if (!support.ok && support.remedy == Remedy::quantize && npu::remedy_at_border(out_.graph, op) != Remedy::none)
+          support.remedy = npu::remedy_at_border(out_.graph, op);
         out_.ops[static_cast<size_t>(op)] = {
             support.ok, std::move(support.reason), support.unproven, part, "", support.remedy, {}};
         if (support.ok) out_.ops[static_cast<size_t>(op)].stands_on = std::move(support.stands_on);

@@ -42,6 +42,10 @@ std::optional<PerChannel> per_channel_from_name(std::string_view name);
 // For an op on bytes that the chip does not take in any form: how to replace it.
 Remedy remedy_of_op(const ir::Graph& graph, ir::OpId op);
 
+// For float ops that only carry values between the model's inputs or outputs and its 8-bit tensors: QUANTIZE,
+// DEQUANTIZE, and what moves values beside them. Others: none.
+Remedy remedy_at_border(const ir::Graph& graph, ir::OpId op);
+
 // For an op with a constant operand that the chip does not support.
 Remedy remedy_of_constant(const ir::Graph& graph, const ir::Op& op);
 

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <optional>
+#include <vector>
 
 #include "base/is_any_of.h"
 #include "npu/driver.h"
@@ -60,7 +62,56 @@ bool runs_as_bytes(const ir::Graph& graph, const ir::Op& op) {
                              slice, strided_slice, split_v, transpose_conv, space_to_depth});
 }
 
+bool only_moves(const ir::Op& op) {
+  return is_any_of(op.kind, {ir::OpKind::transpose, ir::OpKind::reshape, ir::OpKind::squeeze, ir::OpKind::expand_dims});
+}
+
+// True if only operations that move values are between an input of the graph and the tensor. `source`: what else the
+// values may come from.
+bool comes_from(const ir::Graph& graph, ir::TensorId tensor, std::optional<ir::OpKind> source) {
+  const std::vector<ir::OpId> producers = ir::producers(graph);
+  for (size_t steps = 0; steps <= graph.ops.size() && tensor != ir::kNoTensor; ++steps) {
+    const ir::OpId before = producers[static_cast<size_t>(tensor)];
+    if (before < 0) return !source && std::ranges::count(graph.inputs, tensor) != 0;
+    if (source && graph.op(before).kind == *source) return true;
+    if (!only_moves(graph.op(before))) return false;
+    tensor = graph.op(before).input(0);
+  }
+  return false;
+}
+
+// True if only operations that move values are between the tensor and outputs of the graph or, if `reader` is given,
+// operations of this kind.
+bool goes_to(const ir::Graph& graph, ir::TensorId tensor, std::optional<ir::OpKind> reader) {
+  const auto readers = ir::consumers(graph);
+  std::vector<ir::TensorId> left = {tensor};
+  for (size_t i = 0; i < left.size() && i <= graph.ops.size(); ++i) {
+    const bool is_output = std::ranges::count(graph.outputs, left[i]) != 0;
+    const std::vector<ir::OpId>& all = readers[static_cast<size_t>(left[i])];
+    if (reader ? is_output || all.empty() : !is_output && all.empty()) return false;
+    for (const ir::OpId one : all) {
+      if (reader && graph.op(one).kind == *reader) continue;
+      if (!only_moves(graph.op(one))) return false;
+      left.push_back(graph.op(one).outputs[0]);
+    }
+  }
+  return true;
+}
+
 }  // namespace
+
+Remedy remedy_at_border(const ir::Graph& graph, ir::OpId id) {
+  using enum ir::OpKind;
+  const ir::Op& op = graph.op(id);
+  if (op.inputs.empty() || op.input(0) == ir::kNoTensor || op.outputs.size() != 1) return Remedy::none;
+  const ir::TensorId from = op.input(0), to = op.outputs[0];
+  if (op.kind == quantize) return comes_from(graph, from, {}) ? Remedy::keep_bytes : Remedy::none;
+  if (op.kind == dequantize) return goes_to(graph, to, {}) ? Remedy::keep_bytes : Remedy::none;
+  if (!only_moves(op) || graph.tensor(from).dtype != ir::DType::float32) return Remedy::none;
+  const bool is_border = (comes_from(graph, from, {}) && goes_to(graph, to, quantize)) ||
+                         (comes_from(graph, from, dequantize) && goes_to(graph, to, {}));
+  return is_border ? Remedy::move_bytes : Remedy::none;
+}
 
 Remedy remedy_of_constant(const ir::Graph& graph, const ir::Op& op) {
   if (op.kind == ir::OpKind::minimum || op.kind == ir::OpKind::maximum) return Remedy::clip;

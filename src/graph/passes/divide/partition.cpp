@@ -114,6 +114,13 @@ std::map<PartKey, std::vector<ir::OpId>> group(const ir::Graph& graph, std::span
   return groups;
 }
 
+// What drop_unit_mul writes for a MUL that changes no byte.
+bool only_changes_scale(const ir::Graph& graph, const ir::Op& op) {
+  if (op.kind != ir::OpKind::reshape) return false;
+  const ir::Tensor &from = graph.tensor(op.input(0)), &to = graph.tensor(op.outputs[0]);
+  return ir::is_8bit(from.dtype) && from.dtype == to.dtype && from.shape == to.shape && from.quant != to.quant;
+}
+
 }  // namespace
 
 bool touches_variable(const ir::Graph& graph, const ir::Op& op) {
@@ -127,7 +134,10 @@ npu::Support support_of(const ir::Graph& graph, const Target& target, ir::OpId o
   if (ir::has_empty_operand(graph, graph.op(op))) return npu::Support::no(npu::Remedy::none, "has no elements");
   if (has_row_pads(graph.op(op)) && !target.driver->costs(target.chip, {}))
     return npu::Support::no(npu::Remedy::none, "has its own padding of rows");
-  return target.driver->supports(target.chip, graph, op);
+  npu::Support support = target.driver->supports(target.chip, graph, op);
+  if (!support.ok && only_changes_scale(graph, graph.op(op)))
+    return npu::Support::no(npu::Remedy::none, "its result has the same bytes, with another scale: nothing is computed");
+  return support;
 }
 
 std::vector<npu::Support> supports(const ir::Graph& graph, const Target& target) {
