@@ -231,6 +231,28 @@ class FloatModels(unittest.TestCase):
         got = onnxruntime.InferenceSession(self.folder / "again.onnx").run(None, {"x": inputs["x"][:1]})[0]
         self.assertGreater(decibels(wanted, got), LEAST_DB)
 
+    def test_onnx_quantizes_functions_that_onnxruntime_leaves_in_float(self):
+        import onnx
+        from onnx import TensorProto, helper, numpy_helper
+        kinds = ("PRelu", "HardSwish", "HardSigmoid", "Elu", "Tanh")
+        draw, nodes, constants, last = np.random.default_rng(3), [], [numpy_helper.from_array(np.linspace(-1, 1, 8, dtype=np.float32).reshape(8, 1, 1), "slopes")], "x"
+        for i, kind in enumerate(kinds):
+            constants.append(numpy_helper.from_array(draw.normal(size=(8, 8, 1, 1), scale=0.5).astype(np.float32), f"w{i}"))
+            nodes += [helper.make_node("Conv", [last, f"w{i}"], [f"c{i}"]), helper.make_node(kind, [f"c{i}", *(["slopes"] if kind == "PRelu" else [])], [f"f{i}"])]
+            last = f"f{i}"
+        image = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 8, 16, 16]) for name in ("x", last)]
+        path, inputs = self.folder / "functions.onnx", {"x": smooth((INFERENCES, 8, 16, 16), 2)}
+        onnx.save(helper.make_model(helper.make_graph(nodes, "net", image[:1], image[1:], constants), opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)
+        self.quantize(path, inputs, "out.onnx", "--device", "sim:rk3588")
+        graph = onnx.load(self.folder / "out.onnx").graph
+        made_by = {node.output[0]: node.op_type for node in graph.node}
+        left = [node for node in graph.node if node.op_type in kinds]  # onnxruntime writes HardSwish as HardSigmoid and Mul
+        self.assertLessEqual({"PRelu", "HardSigmoid", "Elu", "Tanh"}, {node.op_type for node in left})
+        self.assertEqual({made_by[name] for node in left for name in node.input}, {"DequantizeLinear"})
+        done = subprocess.run([SKILLET, "check", self.folder / "out.onnx", "--device", "sim:rk3588", "--partition", "all", "--json"], capture_output=True, text=True, check=True)
+        floats = [row["kind"] for row in json.loads(done.stdout)["ops"] if row["kind"] in kinds and "float32" in row["reason"]]
+        self.assertEqual(floats, [])
+
     def old_net(self):
         """Writes a network of opset 11, as Paddle exports.
 

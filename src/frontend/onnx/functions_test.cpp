@@ -91,6 +91,29 @@ TEST(Functions, OfBytesAreThoseOfTheirNames) {
   }
 }
 
+// Slopes of bytes, one for each channel: one operation on bytes, within a step of the exact result.
+TEST(Functions, PReluOfBytesHasASlopeForEachChannel) {
+  const std::vector<int8_t> slopes = {64, -32, 0, 127};
+  Parts parts{.nodes = {node("DequantizeLinear", {"s8", "s", "zero"}, {"slopes"})},
+              .constants = {tensor("s8", kInt8, {4, 1, 1}, std::string(slopes.begin(), slopes.end())),
+                            tensor("s", kFloat, {}, bytes_of({1.0F / 64}))}};
+  parts = in_halves("PRelu", {1, 4, 8, 8}, {"slopes"}, parts);
+  std::vector<int8_t> in(256);
+  for (size_t i = 0; i < in.size(); ++i) in[i] = static_cast<int8_t>(i * 37);
+  const auto graph = import(file(parts), "m");
+  ASSERT_TRUE(graph.ok()) << graph.error().message;
+  const auto is_on_bytes = [&](const ir::Op& op) {
+    return op.kind == ir::OpKind::prelu && ir::is_8bit(graph->tensor(op.outputs[0]).dtype);
+  };
+  EXPECT_EQ(std::ranges::count_if(graph->ops, is_on_bytes), 1) << ir::print(*graph);
+  const auto out = run(parts, in);
+  ASSERT_EQ(out.size(), in.size());
+  for (size_t i = 0; i < in.size(); ++i) {
+    const double exact = in[i] < 0 ? in[i] * slopes[i / 64] / 64.0 : in[i];
+    EXPECT_NEAR(out[i], std::clamp(exact, -128.0, 127.0), 1) << i << " " << +in[i];
+  }
+}
+
 // Channels are last inside, so a transpose to or from channels last adds no work beside a window.
 TEST(Transpose, OfChannelsIsNoWorkInside) {
   struct Row {

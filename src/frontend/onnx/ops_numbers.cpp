@@ -190,6 +190,26 @@ Result<void> clip(Lowering& l) {
   return table(l, [=](double x) { return std::min(std::max(x, low), high); });
 }
 
+// Slopes are constants of 8 bits. The kernel needs them without the batch dimension.
+Result<void> prelu(Lowering& l) {
+  if (l.unit().inputs.size() != 2) return error(ErrorCode::unsupported, "it has {} inputs", l.unit().inputs.size());
+  SK_TRY_ASSIGN(const auto dims, l.input_dims(0));
+  const Layout layout = l.common_layout(dims.size());
+  SK_TRY_ASSIGN(const TensorId from, l.read(0, layout));
+  SK_TRY_ASSIGN(const TensorId slope, l.read(1, layout, dims.size()));
+  SK_TRY_ASSIGN(const TensorId to, l.write(0, layout));
+  ir::Tensor& alpha = l.graph.tensor(slope);
+  for (const TensorId id : {from, slope, to}) {
+    if (l.graph.tensor(id).quant.empty())
+      return error(ErrorCode::unsupported, "its type is {}", ir::dtype_name(l.graph.tensor(id).dtype));
+  }
+  if (!alpha.is_constant() || alpha.shape.dims.empty() || alpha.shape.dims[0] != 1)
+    return error(ErrorCode::unsupported, "its slopes are not constants for all images");
+  alpha.shape.dims.erase(alpha.shape.dims.begin());
+  l.emit(OpKind::prelu, ir::NoAttrs{}, {from, slope}, to);
+  return {};
+}
+
 // Over the last dimension of the graph: the host's channels if the layout has channels last.
 Result<void> softmax(Lowering& l) {
   SK_TRY_ASSIGN(const auto dims, l.input_dims(0));
@@ -250,6 +270,7 @@ constexpr std::array kRows = {
     LowerRow{"Gelu", gelu},
     LowerRow{"HardSigmoid", hard_sigmoid},
     LowerRow{"LeakyRelu", leaky_relu},
+    LowerRow{"PRelu", prelu},
     LowerRow{"Selu", selu},
     LowerRow{"Shrink", shrink},
     LowerRow{"Swish", swish},
