@@ -174,7 +174,7 @@ void print_text(const Options& options, const Report& report) {
   add_rows(table, report.before, report.after);
   // is_better() compares these counts. Shares hide them if the number of operations changes.
   table.add({"operations left to the CPU", print_left(report.before), print_left(report.after)});
-  out("{}", table.print());
+  out("{}{}", table.print(), why_claims_differ(report.before, report.after));
   if (report.is_copy) {
     out("nothing to fix; the file is a copy{}\n",
         report.rewrites.empty()

@@ -33,4 +33,7 @@ nlohmann::json to_json(const Placed& placed);
 // Adds rows: name, before, after. `host`: the program that claims operations; empty: none.
 void add_rows(TextTable& table, const Placed& before, const Placed& after, std::string_view host = "the delegate");
 
+// A line that says why the delegate claims other operations than `skillet run` takes; empty if it claims as many.
+std::string why_claims_differ(const Placed& before, const Placed& after);
+
 }  // namespace skillet::tools

@@ -125,7 +125,8 @@ const char* which_jobs(npu::Unproven unproven) {
 void print_places(const QuantizeOptions& options, const QuantizeReport& report) {
   TextTable table({"", "before", "after"});
   add_rows(table, *report.before, *report.after, is_onnx(options.model) ? "" : "the delegate");
-  out("\n{}{}", table.print(), which_jobs(unproven_of(options.session)));
+  const std::string claims = is_onnx(options.model) ? "" : why_claims_differ(*report.before, *report.after);
+  out("\n{}{}{}", table.print(), claims, which_jobs(unproven_of(options.session)));
   if (!report.after->time) return;
   const double after_us = report.after->time->whole_us();
   out("{}\n", print_cpu_alone(report.chip, report.cpu_alone_us));
