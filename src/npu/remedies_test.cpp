@@ -30,12 +30,15 @@ TEST(Remedies, FloatOperationsAtTheBorderCanHave8Bits) {
        "inputs 0\noutputs 4\nop 0 TRANSPOSE in=[0 6] out=[1]\nop 1 QUANTIZE in=[1] out=[3]\nop 2 TANH in=[3] out=[4]\n",
        {move_bytes, keep_bytes, none}},
       {"an output that is moved last",
-       "inputs 3\noutputs 1\nop 0 TANH in=[3] out=[4]\nop 1 DEQUANTIZE in=[4] out=[0]\nop 2 TRANSPOSE in=[0 6] out=[1]\n",
+       "inputs 3\noutputs 1\nop 0 TANH in=[3] out=[4]\nop 1 DEQUANTIZE in=[4] out=[0]\nop 2 TRANSPOSE in=[0 6] "
+       "out=[1]\n",
        {none, keep_bytes, move_bytes}},
       {"an output that something in float reads",
        "inputs 3\noutputs 1\nop 0 TANH in=[3] out=[4]\nop 1 DEQUANTIZE in=[4] out=[0]\nop 2 TANH in=[0] out=[1]\n",
        {none, none, none}},
-      {"all in float", "inputs 0\noutputs 2\nop 0 TRANSPOSE in=[0 6] out=[1]\nop 1 TANH in=[1] out=[2]\n", {none, none}},
+      {"all in float",
+       "inputs 0\noutputs 2\nop 0 TRANSPOSE in=[0 6] out=[1]\nop 1 TANH in=[1] out=[2]\n",
+       {none, none}},
       {"only moved", "inputs 0\noutputs 1\nop 0 TRANSPOSE in=[0 6] out=[1]\n", {none}},
       {"inside the network",
        "inputs 0\noutputs 4\nop 0 TANH in=[0] out=[1]\nop 1 TRANSPOSE in=[1 6] out=[2]\nop 2 QUANTIZE in=[2] out=[3]\n"

@@ -219,8 +219,8 @@ TEST(Remedies, XEachRowIsAnAnswer) {
   // (compile_test, offload_test); numbers that no converter writes; `fix` where a delegate takes less than the
   // compiler; Vela's programs that do not fit (the tests of Ethos-U); float values that are moved beside quantized
   // inputs (src/npu/remedies_test.cpp).
-  const std::set<Remedy> elsewhere = {Remedy::device, Remedy::take_all, Remedy::report, Remedy::fix,
-                                      Remedy::vendor_compiler, Remedy::move_bytes};
+  const std::set<Remedy> elsewhere = {Remedy::device, Remedy::take_all,        Remedy::report,
+                                      Remedy::fix,    Remedy::vendor_compiler, Remedy::move_bytes};
   for (size_t i = 0; i < npu::kRemedyTexts.size(); ++i) {
     const auto remedy = static_cast<Remedy>(i);
     std::printf("%-16s %4zu reasons\n", std::string(npu::remedy_name(remedy)).c_str(), met[remedy].size());

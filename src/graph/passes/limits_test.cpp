@@ -194,13 +194,15 @@ TEST(Support, OfTheSameBytesWithAnotherScaleAsksForNothing) {
     const char *to, *shape;
     bool is_same;
   };
-  constexpr Case kCases[] = {{"1x4 scale=0.25 zero=3", "[1 4]", true}, {"1x4 scale=0.5 zero=4", "[1 4]", true},
-                             {"4x1 scale=0.25 zero=3", "[4 1]", false}, {"1x4 scale=0.5 zero=3", "[1 4]", false}};
+  constexpr Case kCases[] = {{"1x4 scale=0.25 zero=3", "[1 4]", true},
+                             {"1x4 scale=0.5 zero=4", "[1 4]", true},
+                             {"4x1 scale=0.25 zero=3", "[4 1]", false},
+                             {"1x4 scale=0.5 zero=3", "[1 4]", false}};
   for (const Case& c : kCases) {
-    const auto graph = ir::parse(fmt::format(
-        "graph \"\"\ntensor 0 \"a\" uint8 1x4 scale=0.5 zero=3\ntensor 1 \"b\" uint8 {}\n"
-        "tensor 2 \"s\" int32 2 const={}\ninputs 0\noutputs 1\nop 0 RESHAPE in=[0 2] out=[1] shape={}\n",
-        c.to, c.shape, c.shape));
+    const auto graph = ir::parse(
+        fmt::format("graph \"\"\ntensor 0 \"a\" uint8 1x4 scale=0.5 zero=3\ntensor 1 \"b\" uint8 {}\n"
+                    "tensor 2 \"s\" int32 2 const={}\ninputs 0\noutputs 1\nop 0 RESHAPE in=[0 2] out=[1] shape={}\n",
+                    c.to, c.shape, c.shape));
     ASSERT_TRUE(graph.ok()) << graph.error().message;
     const npu::Support support = support_of(*graph, {&kStrides, {}}, 0);
     EXPECT_FALSE(support.ok);

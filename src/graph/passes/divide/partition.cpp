@@ -136,7 +136,8 @@ npu::Support support_of(const ir::Graph& graph, const Target& target, ir::OpId o
     return npu::Support::no(npu::Remedy::none, "has its own padding of rows");
   npu::Support support = target.driver->supports(target.chip, graph, op);
   if (!support.ok && only_changes_scale(graph, graph.op(op)))
-    return npu::Support::no(npu::Remedy::none, "its result has the same bytes, with another scale: nothing is computed");
+    return npu::Support::no(npu::Remedy::none,
+                            "its result has the same bytes, with another scale: nothing is computed");
   return support;
 }
 
