@@ -56,8 +56,8 @@ struct Layer {
 // Error if types or quantization do not fit the kernels.
 Result<OutputStage> output_stage(const WeightedOp& op);
 
-// sum * multiplier * 2^(shift - 31), halves up, modulo 2^32, for |sum| < 2^47 and a shift of -31..14. Larger sums, of a bias
-// that no model needs, wrap.
+// sum * multiplier * 2^(shift - 31), halves up, modulo 2^32, for |sum| < 2^47 and a shift of -31..14. Larger sums, of a
+// bias that no model needs, wrap.
 constexpr int32_t scale_once(int64_t sum, QuantizedMultiplier by) {
   constexpr int kLow = 16;  // bits of the sum, so that no product exceeds 64 bits
   const int64_t high = sum >> kLow, low = sum & 0xffff;
