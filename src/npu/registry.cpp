@@ -26,9 +26,12 @@ const std::vector<const Driver*>& registry() {
   return kDrivers;
 }
 
-// The list of names for no_chip().
+// The list of names for no_chip(). An error is one line of at most 100 columns, so a long list is cut.
 std::string known_chips(std::span<const std::string_view> names) {
-  return fmt::format("known: {}", names.empty() ? "none" : fmt::to_string(fmt::join(names, ", ")));
+  constexpr size_t kMost = 3;
+  const auto shown = names.first(std::min(names.size(), kMost));
+  return fmt::format("known: {}{}", names.empty() ? "none" : fmt::to_string(fmt::join(shown, ", ")),
+                     shown.size() < names.size() ? ", ...; skillet devices --all" : "");
 }
 
 }  // namespace

@@ -88,8 +88,10 @@ void add_rows(TextTable& table, const Placed& before, const Placed& after, std::
 std::string why_claims_differ(const Placed& before, const Placed& after) {
   const auto is_same = [](const Placed& one) { return one.claimed == one.use.npu_ops; };
   if (is_same(before) && is_same(after)) return "";
-  return "the delegate claims whole operations, and predicts each group of them by itself; run and check divide the "
-         "rewritten network, also inside an operation\n";
+  return wrapped_lines(
+      "the delegate claims whole operations, and predicts each group of them by itself; run and check divide the "
+      "rewritten network, also inside an operation\n",
+      0);
 }
 
 }  // namespace skillet::tools
