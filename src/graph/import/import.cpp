@@ -16,6 +16,7 @@
 #include "base/parse_number.h"
 #include "base/text.h"
 #include "graph/import/appended_fields.h"
+#include "graph/import/control_flow.h"
 #include "graph/import/options.h"
 #include "graph/import/planned_memory.h"
 #include "graph/import/sparse.h"
@@ -91,7 +92,7 @@ class Importer {
     SK_TRY(set_initial_values());
     add_empty_constants();
     add_planned_memory(*model_, graph_);
-    SK_TRY(ir::infer_shapes(graph_, ref::compute));
+    SK_TRY(infer_shapes());
     for (size_t i = 0; i < graph_.ops.size(); ++i) {
       const auto id = static_cast<ir::OpId>(i);
       SK_TRY_IN_CONTEXT(ir::settle_filter(graph_, id), ir::describe_op(graph_, id));
@@ -363,7 +364,10 @@ class Importer {
     const auto kind = number == kCustomCode ? ir::op_kind_from_custom_name(text_of(code.custom_code()))
                                             : ir::op_kind_from_tflite_code(number);
     if (kind && !must_stay_opaque(*kind, from)) op.kind = *kind;
-    if (op.kind == ir::OpKind::opaque) SK_TRY_INTO(op.opaque_name, opaque_name(number, code));
+    if (op.kind == ir::OpKind::opaque) {
+      SK_TRY_INTO(op.opaque_name, opaque_name(number, code));
+      if (const auto call = subgraph_call(number, from)) calls_.emplace(op.source_index, *call);
+    }
     const std::string context(ir::op_name(op));
     SK_TRY(import_operands(from, op).with_context(context));
     auto attrs = read_attrs(op.kind, from).with_context(context);
@@ -398,15 +402,30 @@ class Importer {
     for (const uint32_t subgraph : variables_->initial_subgraphs()) {
       Importer initial(file_, graph_.name, {});
       const auto set = [&]() -> Result<void> {
-        SK_TRY(initial.open());
-        initial.subgraph_ = model_->subgraphs()->Get(subgraph);
-        SK_TRY(initial.read_subgraph());
-        SK_TRY(ir::check_structure(initial.graph_));
+        SK_TRY(initial.read_section(subgraph));
         return variables_->set_initial(*initial.variables_);
       };
       SK_TRY(set().with_context(fmt::format("subgraph {}", subgraph)));
     }
     return {};
+  }
+
+  Result<void> read_section(uint32_t subgraph) {
+    SK_TRY(open());
+    subgraph_ = model_->subgraphs()->Get(subgraph);
+    SK_TRY(read_subgraph());
+    add_empty_constants();
+    return ir::check_structure(graph_);
+  }
+
+  Result<void> infer_shapes() {
+    if (calls_.empty() || options_.as_hosts_have_it) return ir::infer_shapes(graph_, ref::compute);
+    const auto read = [&](uint32_t subgraph) -> Result<Section> {
+      Importer importer(file_, graph_.name, {});
+      SK_TRY(importer.read_section(subgraph));
+      return Section{std::move(importer.graph_), std::move(importer.calls_)};
+    };
+    return expand_control_flow(graph_, calls_, count(model_->subgraphs()), read, ref::compute);
   }
 
   // The quantization of an LSTM's hidden state is stored in the fifth of its intermediate tensors, which no op
@@ -458,6 +477,7 @@ class Importer {
   const schema::SubGraph* subgraph_ = nullptr;
   size_t dense_left_bytes_;  // remaining bytes for sparse tensors
   std::optional<Variables> variables_;
+  std::map<ir::OpId, SubgraphCall> calls_;
   ir::Graph graph_;
 };
 

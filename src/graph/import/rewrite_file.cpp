@@ -5,8 +5,10 @@
 #include <vector>
 
 #include "base/int_math.h"
+#include "graph/import/control_flow.h"
 #include "graph/import/import.h"
 #include "graph/import/options.h"
+#include "graph/import/tables.h"
 #include "graph/ir/attrs_fields.h"
 
 namespace skillet::tflite {
@@ -37,6 +39,18 @@ int8_t type_code(ir::DType dtype) {
   }
 }
 
+// Op::source_index of operations of flat_file() that the first subgraph does not have.
+constexpr int32_t kOfSubgraph = -2;
+
+bool holds_values(std::string_view name) {
+  return name == "VAR_HANDLE" || name == "READ_VARIABLE" || name == "ASSIGN_VARIABLE" || name == "CALL_ONCE" ||
+         name == "DENSIFY";
+}
+Error cannot_hold_values() {
+  return error(ErrorCode::unsupported,
+               "resource variables or sparse weights (VAR_HANDLE, CALL_ONCE, DENSIFY) cannot be written again");
+}
+
 class Writer {
  public:
   Writer(std::span<const uint8_t> file, const ir::Graph& before, const ir::Graph& after)
@@ -58,9 +72,7 @@ class Writer {
     if (file_.size() > kFileMax) return error(ErrorCode::unsupported, "a file of {} bytes is too large", file_.size());
     const auto* subgraph = model_->subgraphs()->Get(0);
     if (subgraph->operators() != nullptr && before_.ops.size() != subgraph->operators()->size())
-      return error(ErrorCode::unsupported,
-                   "resource variables or sparse weights (VAR_HANDLE, CALL_ONCE, DENSIFY) cannot "
-                   "be written again");
+      return cannot_hold_values();
     if (model_->buffers() == nullptr) return {};
     for (const schema::Buffer* buffer : *model_->buffers()) {
       if (buffer->offset() > 1)
@@ -143,6 +155,8 @@ class Writer {
   }
   Result<Offset<schema::Operator>> add_operator(const ir::Op& op) {
     const auto source = static_cast<size_t>(op.source_index);
+    if (op.source_index == kOfSubgraph)
+      return add_new(op, out_.CreateVector(written_inputs(op)), out_.CreateVector(op.outputs));
     if (op.source_index < 0 || source >= before_.ops.size())
       return error(ErrorCode::internal, "is from no operation of the file");
     const ir::Op& model = before_.ops[source];
@@ -295,9 +309,18 @@ class Writer {
     if (old_graph_->name() != nullptr) graph.add_name(old(old_graph_->name()));
     return graph.Finish();
   }
+  // False after flat_file() has put all subgraphs in their callers' places. Quantizers stumble over the others.
+  bool needs_subgraphs() const {
+    const auto runs = [](const ir::Op& op) { return runs_subgraphs(op.opaque_name); };
+    if (std::ranges::none_of(before_.ops, runs) || std::ranges::any_of(after_.ops, runs)) return true;
+    for (flatbuffers::uoffset_t i = 0; i < count(model_->signature_defs()); ++i)
+      if (model_->signature_defs()->Get(i)->subgraph_index() != 0) return true;
+    return false;
+  }
   void finish(Offset<schema::SubGraph> graph) {
     auto graphs = all_old(model_->subgraphs());
     graphs[0] = graph;
+    if (!needs_subgraphs()) graphs.resize(1);
     const auto subgraphs = out_.CreateVector(graphs);
     const auto codes = out_.CreateVector(codes_);
     const auto buffers = out_.CreateVector(buffers_);
@@ -331,6 +354,25 @@ class Writer {
 
 Result<Bytes> rewrite_file(std::span<const uint8_t> file, const ir::Graph& before, const ir::Graph& after) {
   return Writer(file, before, after).run();
+}
+
+Result<Bytes> flat_file(Bytes file, const ir::Graph& graph) {
+  SK_TRY_ASSIGN(const ir::Graph before, import(file, graph.name, {.as_hosts_have_it = true}));
+  const auto calls = [](const ir::Graph& one) {
+    return std::ranges::count_if(one.ops, [](const ir::Op& op) { return runs_subgraphs(op.opaque_name); });
+  };
+  if (calls(before) == calls(graph)) return file;
+  for (const ir::Op& op : before.ops)
+    if (holds_values(op.opaque_name)) return cannot_hold_values();
+  const std::vector<ir::OpId> of_file = ir::producers(before);
+  ir::Graph flat = graph;
+  for (ir::Op& op : flat.ops) {
+    const auto out = static_cast<size_t>(op.outputs.empty() ? ir::kNoTensor : op.outputs[0]);
+    // A tensor of the file that a loop computed there is computed by an operation of its subgraph here.
+    const bool is_of_file = out < of_file.size() && of_file[out] >= 0 && before.op(of_file[out]).kind == op.kind;
+    op.source_index = is_of_file ? of_file[out] : kOfSubgraph;
+  }
+  return rewrite_file(file, before, flat);
 }
 
 }  // namespace skillet::tflite

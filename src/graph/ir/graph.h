@@ -92,9 +92,27 @@ Result<void> verify(const Graph& graph);
 // cannot be computed.
 using Evaluate = std::function<Result<std::vector<Bytes>>(const Graph& graph, OpId op)>;
 
-// The outputs of `op` as constants, if they are short lists of integers computed only from shapes and constants (SHAPE,
-// PACK of constants); empty if they are not known.
+// The outputs of `op` as constants, if they are short lists of integers or conditions computed only from shapes and
+// constants (SHAPE, PACK of constants); empty if they are not known.
 std::vector<Tensor> known_outputs(const Graph& graph, OpId op, const Evaluate& evaluate);
+
+// Infers shapes op by op, for a graph that grows: see infer_shapes(). The graph is borrowed.
+class ShapeInference {
+ public:
+  ShapeInference(Graph& graph, Evaluate evaluate) : graph_(graph), evaluate_(std::move(evaluate)) {}
+
+  // Infers one op; the ops before it have been inferred. The error names it.
+  Result<void> infer(OpId op);
+  // The constant that readers of `id` read instead, or `id` itself.
+  TensorId known(TensorId id) const;
+  // Forgets tensors from `first` on, which the caller removes from the graph.
+  void forget(size_t first);
+
+ private:
+  Graph& graph_;
+  Evaluate evaluate_;
+  std::vector<TensorId> known_;  // by tensor, or kNoTensor; may be shorter than the list of tensors
+};
 
 // Sets the output shapes of known ops to those that TFLite's Prepare computes from the inputs (files may declare
 // others). Keeps the declared shapes of opaque ops, and those that depend on values known only at run time. With

@@ -15,15 +15,6 @@ void infer_depth_multiplier(const Graph& graph, Op& op) {
   attrs->depth_multiplier = filter.back(0) / input.back(0);
 }
 
-// By tensor: the constant that replaces it in readers, or kNoTensor.
-using Known = std::vector<TensorId>;
-
-void read_known(Op& op, const Known& known) {
-  for (TensorId& id : op.inputs) {
-    if (id != kNoTensor && known[static_cast<size_t>(id)] != kNoTensor) id = known[static_cast<size_t>(id)];
-  }
-}
-
 bool can_be_known(const Graph& graph, const Op& op) {
   const auto is_short = [](const Tensor& tensor) {
     constexpr int64_t kElemsMax = 256;
@@ -34,18 +25,11 @@ bool can_be_known(const Graph& graph, const Op& op) {
   };
   const auto is_list = [&](TensorId id) {
     const Tensor& tensor = graph.tensor(id);
-    return (tensor.dtype == DType::int32 || tensor.dtype == DType::int64) && is_short(tensor);
+    const bool is_type = tensor.dtype == DType::int32 || tensor.dtype == DType::int64 || tensor.dtype == DType::boolean;
+    return is_type && is_short(tensor);
   };
   return op.kind != OpKind::opaque && !op.inputs.empty() && std::ranges::all_of(op.outputs, is_list) &&
          (op.kind == OpKind::shape || std::ranges::all_of(op.inputs, is_given));
-}
-
-void add_known(Graph& graph, OpId id, const Evaluate& evaluate, Known& known) {
-  std::vector<Tensor> constants = known_outputs(graph, id, evaluate);
-  for (size_t i = 0; i < constants.size(); ++i) {
-    known[static_cast<size_t>(graph.op(id).outputs[i])] = graph.add_tensor(std::move(constants[i]));
-    known.push_back(kNoTensor);
-  }
 }
 
 }  // namespace
@@ -61,17 +45,37 @@ std::vector<Tensor> known_outputs(const Graph& graph, OpId op, const Evaluate& e
   return constants;
 }
 
+TensorId ShapeInference::known(TensorId id) const {
+  const auto at = static_cast<size_t>(id);
+  return id == kNoTensor || at >= known_.size() || known_[at] == kNoTensor ? id : known_[at];
+}
+
+void ShapeInference::forget(size_t first) {
+  known_.resize(std::min(known_.size(), first));
+  for (TensorId& id : known_)
+    if (id != kNoTensor && static_cast<size_t>(id) >= first) id = kNoTensor;
+}
+
+Result<void> ShapeInference::infer(OpId id) {
+  Op& op = graph_.ops[static_cast<size_t>(id)];
+  for (TensorId& input : op.inputs) input = known(input);
+  infer_depth_multiplier(graph_, op);
+  Result<Shapes> shapes = check_op(graph_, op);
+  if (!shapes) return std::move(shapes).error().with_context(describe_op(graph_, id));
+  for (size_t i = 0; i < shapes->size(); ++i) graph_.tensor(op.outputs[i]).shape = (*shapes)[i];
+  if (!evaluate_) return {};
+  std::vector<Tensor> constants = known_outputs(graph_, id, evaluate_);
+  if (constants.empty()) return {};
+  known_.resize(graph_.tensors.size(), kNoTensor);
+  for (size_t i = 0; i < constants.size(); ++i)
+    known_[static_cast<size_t>(op.outputs[i])] = graph_.add_tensor(std::move(constants[i]));
+  return {};
+}
+
 Result<void> infer_shapes(Graph& graph, const Evaluate& evaluate) {
   SK_TRY(check_structure(graph));
-  Known known(graph.tensors.size(), kNoTensor);
-  for (size_t i = 0; i < graph.ops.size(); ++i) {
-    read_known(graph.ops[i], known);
-    infer_depth_multiplier(graph, graph.ops[i]);
-    Result<Shapes> shapes = check_op(graph, graph.ops[i]);
-    if (!shapes) return std::move(shapes).error().with_context(describe_op(graph, static_cast<OpId>(i)));
-    for (size_t j = 0; j < shapes->size(); ++j) graph.tensor(graph.ops[i].outputs[j]).shape = (*shapes)[j];
-    if (evaluate) add_known(graph, static_cast<OpId>(i), evaluate, known);
-  }
+  ShapeInference inference(graph, evaluate);
+  for (size_t i = 0; i < graph.ops.size(); ++i) SK_TRY(inference.infer(static_cast<OpId>(i)));
   return {};
 }
 

@@ -218,8 +218,10 @@ void give_back(Report& report) {
 Result<void> fix(const Options& options, Outcome& outcome) {
   SK_TRY(check_no_onnx(options.model, "fix", "ONNX files are rewritten as they are read"));
   SK_TRY(check_apart({{"MODEL", options.model}}, {{"--output", options.output}}));
-  SK_TRY_ASSIGN(const Bytes file, read_file(options.model));
-  SK_TRY_ASSIGN(const ir::Graph model, tflite::import(file, options.model));
+  SK_TRY_ASSIGN(const Bytes given, read_file(options.model));
+  SK_TRY_ASSIGN(ir::Graph model, tflite::import(given, options.model));
+  SK_TRY_ASSIGN(const Bytes file, tflite::flat_file(given, model).with_context(options.model));
+  if (file != given) SK_TRY_INTO(model, tflite::import(file, options.model));
   SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));
   if (target.driver == nullptr)
     return error(ErrorCode::invalid_argument,
@@ -242,7 +244,7 @@ Result<void> fix(const Options& options, Outcome& outcome) {
                  print_difference(report.difference));
   const bool is_changed = !report.rewrites.empty() || !report.approximations.empty();
   if (!is_changed || !(options.always || is_better(report.after, report.before))) give_back(report);
-  SK_TRY(write_file(options.output, report.is_copy ? file : written));
+  SK_TRY(write_file(options.output, report.is_copy ? given : written));
   if (options.json)
     print_json(options, report);
   else

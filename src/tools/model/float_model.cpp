@@ -127,13 +127,15 @@ bool is_float_model(const ir::Graph& graph) {
   return layers > 0;
 }
 
-Result<EightBits> quantize_float(const std::string& path, const ir::Graph& graph,
+Result<EightBits> quantize_float(const std::string& path, const Bytes& file, const ir::Graph& graph,
                                  const std::vector<std::vector<Bytes>>& inferences, Weights weights,
                                  const tflite::ImportOptions& import_as) {
   SK_TRY_ASSIGN(const TemporaryFolder folder, TemporaryFolder::create("quantize"));
   SK_TRY(write_inferences(folder.path(), graph, inferences));
   const std::string made = folder.path() + (is_onnx(path) ? "/made.onnx" : "/made.tflite");
-  SK_TRY_ASSIGN(const Ended ended, run_python({"-c", kFloatQuantizers, path, folder.path(), made,
+  const std::string model = is_onnx(path) ? path : folder.path() + "/model.tflite";
+  if (model != path) SK_TRY(write_file(model, file));
+  SK_TRY_ASSIGN(const Ended ended, run_python({"-c", kFloatQuantizers, model, folder.path(), made,
                                                weights == Weights::scale_per_channel ? "channel" : "tensor"},
                                               folder.path() + "/log"));
   if (!ended.well()) return failure_of(ended, path);

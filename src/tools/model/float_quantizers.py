@@ -55,9 +55,24 @@ def ready_to_quantize(schema, contents):
     for op in made:
         set_contents(schema, model, graph.tensors[op.outputs[0]], computed(int(op.outputs[0])))
         graph.operators.remove(op)
+    drop_unused_tensors(model)
     if not model.signatureDefs:
         model.signatureDefs = [signature_of(schema, graph)]
     return model
+
+
+def drop_unused_tensors(model):
+    """Removes tensors that no operation has: the quantizer asks for the values of all."""
+    graph = model.subgraphs[0]
+    lists = [graph.inputs, graph.outputs, *(ids for op in graph.operators for ids in (op.inputs, op.outputs) if ids is not None)]
+    used = sorted({int(i) for ids in lists for i in ids if i >= 0})
+    place = {old: new for new, old in enumerate(used)}
+    graph.tensors = [graph.tensors[i] for i in used]
+    for ids in lists:
+        ids[:] = [place.get(int(i), -1) for i in ids]
+    for signature in model.signatureDefs or []:
+        for one in [*(signature.inputs or []), *(signature.outputs or [])]:
+            one.tensorIndex = place[one.tensorIndex]
 
 
 def is_made_of(op, known):

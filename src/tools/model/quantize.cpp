@@ -193,14 +193,15 @@ bool takes_scales_per_channel(const std::optional<runtime::Target>& target, cons
 
 // Keeps the quantizer's scales for ONNX files: per channel if the device takes them for all layers, else per tensor.
 Result<EightBits> with_eight_bits(const QuantizeOptions& options, const std::optional<runtime::Target>& target,
-                                  const ir::Graph& model, const CalibrationData& data) {
+                                  const Source& source, const CalibrationData& data) {
+  const ir::Graph& model = source.graph;
   const OrderlyEnd end;  // the quantizer is another process with its own files
   const Progress progress("quantizing");
   if (!is_float_model(model))
-    return quantize_float(options.model, model, data.seen, Weights::scale_per_tensor, options.import_as);
-  auto made = quantize_float(options.model, model, data.seen, Weights::scale_per_channel, options.import_as);
+    return quantize_float(options.model, source.file, model, data.seen, Weights::scale_per_tensor, options.import_as);
+  auto made = quantize_float(options.model, source.file, model, data.seen, Weights::scale_per_channel, options.import_as);
   if (!made.ok() || !is_onnx(options.model) || takes_scales_per_channel(target, options, made->graph)) return made;
-  return quantize_float(options.model, model, data.seen, Weights::scale_per_tensor, options.import_as);
+  return quantize_float(options.model, source.file, model, data.seen, Weights::scale_per_tensor, options.import_as);
 }
 
 Result<Bytes> quantized_file(const QuantizeOptions& options, const std::optional<runtime::Target>& target,
@@ -208,7 +209,7 @@ Result<Bytes> quantized_file(const QuantizeOptions& options, const std::optional
   const ir::Graph model = source.graph;
   const bool is_anew = is_onnx(options.model) && !takes_scales_per_channel(target, options, model);
   if (is_float_model(model) || is_anew) {
-    SK_TRY_ASSIGN(EightBits made, with_eight_bits(options, target, model, data));
+    SK_TRY_ASSIGN(EightBits made, with_eight_bits(options, target, source, data));
     source = {.file = std::move(made.file), .graph = std::move(made.graph)};
     report.quantizer = printable(made.by);
     for (const std::string& note : made.notes) log::warning("{}: {}", options.model, printable(note));
@@ -271,6 +272,8 @@ Result<void> quantize_model(const QuantizeOptions& options, Outcome& outcome) {
   Source source;
   SK_TRY_ASSIGN(source.file, read_file(options.model));
   SK_TRY_ASSIGN(source.graph, import_model(options.model, options.import_as));
+  if (!is_onnx(options.model))
+    SK_TRY_INTO(source.file, tflite::flat_file(std::move(source.file), source.graph).with_context(options.model));
   SK_TRY_ASSIGN(const std::optional<runtime::Target> target, target_of(options));
   SK_TRY(check_place(options.output));
   SK_TRY(check_model(options, source.graph));
