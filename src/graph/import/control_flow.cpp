@@ -120,7 +120,8 @@ class Expander {
         source.shared.clear();
   }
 
-  // Removes operations of subgraphs whose results nobody reads: all but the last step of what only the last one needs.
+  // Removes operations of subgraphs whose results nobody reads: counters and conditions, parts of no elements, and all
+  // but the last step of what only the last one needs.
   void drop_unread_copies() {
     std::vector<bool> is_read(graph_.tensors.size());
     const auto read = [&](TensorId id) {
@@ -273,21 +274,12 @@ class Expander {
     }
     drop_empty_parts(copy);
     if (graph_.ops.size() == kOpsMax) return left(fmt::format("more than {} operations", kOpsMax));
-    SK_TRY(append_copy(std::move(copy)));
-    // Counters and conditions, whose readers read constants, and parts of no elements.
-    const auto is_known = [&](TensorId id) { return shapes_.known(id) != id || is_empty(id); };
-    if (!std::ranges::all_of(graph_.ops.back().outputs, is_known)) return {};
-    for (const TensorId id : graph_.ops.back().outputs)
-      if (is_empty(id)) ir::set_constant(graph_.tensor(id), {});
-    graph_.ops.pop_back();
-    return {};
+    return append_copy(std::move(copy));
   }
-
-  bool is_empty(TensorId id) const { return graph_.tensor(id).shape.elems() == 0; }
 
   // The first and last steps of a loop join lists with nothing before or behind an element.
   void drop_empty_parts(ir::Op& op) const {
-    const auto empty = [&](TensorId id) { return is_empty(id); };
+    const auto empty = [&](TensorId id) { return graph_.tensor(id).shape.elems() == 0; };
     if (op.kind == ir::OpKind::concatenation && !std::ranges::all_of(op.inputs, empty)) std::erase_if(op.inputs, empty);
   }
 
