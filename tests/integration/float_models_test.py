@@ -94,6 +94,17 @@ class FloatModels(unittest.TestCase):
         check = self.try_tflite(MODELS / "hand_recrop.tflite", "input_1", 256, "sim:rk3588", 0.95)
         self.assertEqual([one["kind"] for one in check["ops"] if one["kind"] in ("QUANTIZE", "DEQUANTIZE")], ["QUANTIZE", "DEQUANTIZE"])
 
+    def test_loops(self):
+        """Recurrent layers of Keras: TensorFlow's converter crashes when it quantizes their loops."""
+        model, device = ROOT / "tests/models/state/loops.tflite", "sim:rk3588"
+        inputs = {"serving_default_keras_tensor:0": smooth((INFERENCES, 5, 3), 1)}
+        report = self.quantize(model, inputs, "out.tflite", "--device", device)
+        self.assertGreater(report["outputs"]["signal_to_error_db"], LEAST_DB)
+        made = self.folder / "out.tflite"
+        for by_model, by_litert, by_npu in zip(self.litert(model, inputs), self.litert(made, inputs), self.ours(made, inputs, device), strict=True):
+            self.assertGreater(decibels(by_model, by_litert), LEAST_DB)
+            self.assertGreater(decibels(by_litert, by_npu), 30)
+
     def test_channels_with_next_to_no_weights(self):
         """The biases of such channels would not fit into 32 bits."""
         from ai_edge_litert import schema_py_generated as schema
