@@ -18,7 +18,8 @@ enum Model { kIrVersion = 1, kGraph = 7, kOpsets = 8 };
 enum Opset { kDomain = 1, kVersion = 2 };
 enum Graph { kNode = 1, kInitializer = 5, kInput = 11, kOutput = 12, kValueInfo = 13, kSparse = 15 };
 enum Node { kNodeInput = 1, kNodeOutput = 2, kNodeName = 3, kOp = 4, kAttribute = 5, kNodeDomain = 7 };
-enum Attribute { kName = 1, kFloat = 2, kInt = 3, kText = 4, kTensor = 5, kBody = 6, kFloats = 7, kInts = 8 };
+enum Attribute { kName = 1, kFloat = 2, kInt = 3, kText = 4, kTensor = 5, kBody = 6, kFloats = 7 };
+enum Lists { kInts = 8, kTexts = 9 };  // of an attribute, too
 enum Tensor { kDims = 1, kType = 2, kTensorName = 8, kExternal = 13, kLocation = 14 };
 enum TensorData { kFloatData = 4, kInt32Data = 5, kInt64Data = 7, kRaw = 9, kDoubleData = 10, kUint64Data = 11 };
 enum Entry { kKey = 1, kValue = 2 };
@@ -443,6 +444,7 @@ class Reader {
         case field::kFloat: to.floats = {number(from)}; break;
         case field::kInt: to.ints = {integer(from)}; break;
         case field::kText: to.text = text(from); break;
+        case field::kTexts: to.text += (to.text.empty() ? "" : " ") + text(from); break;
         case field::kFloats: append(from, to.floats); break;
         case field::kInts: append(from, to.ints); break;
         case field::kBody: read_inner(message(from), node); break;

@@ -54,7 +54,7 @@ class Importer {
         options_(options),
         links_(links_of(model_)),
         units_(units_of(model_, links_)),
-        whole_{links_, {plain_ops(), axis_ops()}, has_kernel},
+        whole_{links_, {plain_ops(), axis_ops(), recurrent_ops()}, has_kernel},
         lowering_(model_, type_for(model_, units_), &whole_) {}
 
   Result<ir::Graph> run(std::string name) {

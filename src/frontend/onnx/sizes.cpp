@@ -330,6 +330,16 @@ Result<Outputs> blocks(Sizes& s) {
   return Outputs{out};
 }
 
+// LSTM, GRU and RNN: input [steps, batch, features], recurrent weights [directions, gates * hidden, hidden].
+Result<Outputs> recurrent(Sizes& s) {
+  const Dims &input = s.in(0), &weights = s.in(2);
+  if (s.unknown) return Outputs();
+  if (input.size() != 3 || weights.size() != 3) return misfit("its input and its weights do not have three dimensions");
+  if (int_of(s.node, "layout", 0) != 0) return Outputs();
+  const Dims last = {weights[0], input[1], weights[2]};
+  return Outputs{{input[0], weights[0], input[1], weights[2]}, last, last};
+}
+
 // The type of a row's output: that of input `i` (of_i), of an attribute, or a fixed type.
 enum class Type { of_0, of_1, of_2, of_4, of_5, of_7, of_to, whole, truth, of_quant };
 struct Row {
@@ -384,6 +394,7 @@ constexpr Row kRows[] = {
     {" ConstantOfShape ", of_shape, Type::of_to},
     {" Tile ", tile},
     {" DepthToSpace SpaceToDepth ", blocks},
+    {" LSTM GRU RNN ", recurrent},
 };
 
 std::optional<ir::DType> type_of(const Model& model, const Node& node, Type type) {
@@ -441,7 +452,7 @@ Result<void> infer(Model& model, const Node& node) {
     if (node.outputs[i] == kNone) continue;
     Value& out = model.values[static_cast<size_t>(node.outputs[i])];
     if (dtype && *dtype != ir::DType::variant && i == 0) out.dtype = *dtype;
-    if (node.op == "Split" && dtype) out.dtype = *dtype;
+    if ((node.op == "Split" || row->rule == recurrent) && dtype) out.dtype = *dtype;
     if (node.op == "TopK" && i == 1) out.dtype = ir::DType::int64;
     if (sizes.unknown || i >= made.size()) continue;
     for (const int64_t dim : made[i]) {
