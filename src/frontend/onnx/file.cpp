@@ -3,73 +3,21 @@
 #include <algorithm>
 #include <filesystem>
 #include <limits>
-#include <protozero/pbf_reader.hpp>
 #include <set>
+#include <utility>
 
 #include "base/parse_number.h"
 #include "base/text.h"
+#include "frontend/onnx/wire.h"
 
 namespace skillet::onnx {
 namespace {
 
-// Field numbers of onnx.proto.
-namespace field {
-enum Model { kIrVersion = 1, kGraph = 7, kOpsets = 8 };
-enum Opset { kDomain = 1, kVersion = 2 };
-enum Graph { kNode = 1, kInitializer = 5, kInput = 11, kOutput = 12, kValueInfo = 13, kSparse = 15 };
-enum Node { kNodeInput = 1, kNodeOutput = 2, kNodeName = 3, kOp = 4, kAttribute = 5, kNodeDomain = 7 };
-enum Attribute { kName = 1, kFloat = 2, kInt = 3, kText = 4, kTensor = 5, kBody = 6, kFloats = 7 };
-enum Lists { kInts = 8, kTexts = 9 };  // of an attribute, too
-enum Tensor { kDims = 1, kType = 2, kTensorName = 8, kExternal = 13, kLocation = 14 };
-enum TensorData { kFloatData = 4, kInt32Data = 5, kInt64Data = 7, kRaw = 9, kDoubleData = 10, kUint64Data = 11 };
-enum Entry { kKey = 1, kValue = 2 };
-enum ValueInfo { kValueName = 1, kValueType = 2 };
-enum Type { kTensorType = 1, kElemType = 1, kShape = 2, kDim = 1, kDimValue = 1 };
-}  // namespace field
-
 namespace fs = std::filesystem;
-using protozero::pbf_reader;
 
 constexpr size_t kMostDims = 16;
 constexpr int64_t kMostElems = int64_t{1} << 30;
-
-// Protozero only asserts that a field has the type that is read.
-struct OtherType : protozero::exception {
-  const char* what() const noexcept override { return "a field has the wrong type"; }
-};
-void expect(const pbf_reader& at, protozero::pbf_wire_type type) {
-  if (at.wire_type() != type) throw OtherType();
-}
-protozero::data_view view(pbf_reader& at) {
-  expect(at, protozero::pbf_wire_type::length_delimited);
-  return at.get_view();
-}
-std::string text(pbf_reader& at) {
-  const protozero::data_view read = view(at);
-  return {read.data(), read.size()};
-}
-pbf_reader message(pbf_reader& at) { return pbf_reader(view(at)); }
-int64_t integer(pbf_reader& at) {
-  expect(at, protozero::pbf_wire_type::varint);
-  return at.get_int64();
-}
-float number(pbf_reader& at) {
-  expect(at, protozero::pbf_wire_type::fixed32);
-  return at.get_float();
-}
-double wide_number(pbf_reader& at) {
-  expect(at, protozero::pbf_wire_type::fixed64);
-  return at.get_double();
-}
-
-// Reads a packed field or single numbers: writers may use either.
-template <typename T, typename Range>
-void append(pbf_reader& at, std::vector<T>& to, Range (pbf_reader::*packed)(), T (*single)(pbf_reader&)) {
-  if (at.wire_type() != protozero::pbf_wire_type::length_delimited) return to.push_back(single(at));
-  for (const T one : (at.*packed)()) to.push_back(one);
-}
-void append(pbf_reader& at, std::vector<int64_t>& to) { append(at, to, &pbf_reader::get_packed_int64, integer); }
-void append(pbf_reader& at, std::vector<float>& to) { append(at, to, &pbf_reader::get_packed_float, number); }
+constexpr int kMostDepth = 8;
 
 template <typename To, typename From>
 Bytes stored_as(const std::vector<From>& values) {
@@ -145,7 +93,14 @@ class Reader {
   int add(const std::string& name) {
     const auto [known, is_new] = ids_.try_emplace(name, static_cast<int>(out_.model.values.size()));
     if (is_new) out_.model.values.push_back({.name = name, .dims = {}, .data = {}});
+    if (is_new && depth_ > 0) new_ids_.push_back(name);
     return known->second;
+  }
+  // False: there is such a value already.
+  bool make(const std::string& name) {
+    const bool is_new = made_.insert(name).second;
+    if (is_new && depth_ > 0) new_made_.push_back(name);
+    return is_new;
   }
   Value& value(int id) { return out_.model.values[static_cast<size_t>(id)]; }
 
@@ -153,7 +108,7 @@ class Reader {
     SK_TRY_ASSIGN(Value read, read_tensor(from));
     if (ids_.contains(read.name))
       return error(ErrorCode::malformed, "there are two constants '{}'", printable(read.name));
-    made_.insert(read.name);
+    make(read.name);
     value(add(read.name)) = std::move(read);
     return {};
   }
@@ -280,7 +235,7 @@ class Reader {
   // Older files list constants as inputs too.
   Result<void> read_input(pbf_reader from) {
     SK_TRY_ASSIGN(const Value read, read_value(from));
-    if (!made_.insert(read.name).second) {
+    if (!make(read.name)) {
       if (ids_.contains(read.name) && value(add(read.name)).is_constant) return {};
       return error(ErrorCode::malformed, "there are two inputs '{}'", printable(read.name));
     }
@@ -389,21 +344,58 @@ class Reader {
                      printable(name));
       node.inputs.push_back(name.empty() ? kNone : add(name));
     }
-    for (const std::string& name : outputs) {
-      if (!name.empty() && !made_.insert(name).second)
-        return error(ErrorCode::malformed, "{}: it computes '{}', which exists already", context(), printable(name));
-      node.outputs.push_back(name.empty() ? kNone : add(name));
-    }
+    // Before the outputs: graphs inside do not see these, and may use their names.
     for (const pbf_reader& one : attributes) {
       auto read = read_attribute(one, node);
       if (!read.ok()) return std::move(read).error().with_context(context());
     }
-    out_.model.nodes.push_back(std::move(node));
+    for (const std::string& name : outputs) {
+      if (!name.empty() && !make(name))
+        return error(ErrorCode::malformed, "{}: it computes '{}', which exists already", context(), printable(name));
+      node.outputs.push_back(name.empty() ? kNone : add(name));
+    }
+    nodes_->push_back(std::move(node));
     return {};
   }
 
-  // Graphs inside nodes are not read: such nodes are not claimed. Only the values of this graph that they read are
-  // recorded.
+  // A branch of an If. Its values have their names only there. Returns nothing if it has a form that cannot be read:
+  // the If is not claimed then.
+  std::optional<Branch> read_branch(pbf_reader graph) {
+    if (depth_ == kMostDepth) return std::nullopt;
+    std::vector<pbf_reader> nodes, outputs;
+    Branch out;
+    std::vector<Node>* const outer = std::exchange(nodes_, &out.nodes);
+    const size_t ids = new_ids_.size(), made = new_made_.size();
+    ++depth_;
+    const auto read = [&]() -> Result<void> {
+      while (graph.next()) {
+        switch (graph.tag()) {
+          case field::kNode: nodes.push_back(message(graph)); break;
+          case field::kOutput: outputs.push_back(message(graph)); break;
+          case field::kInitializer: SK_TRY(read_initializer(message(graph))); break;
+          case field::kInput:
+          case field::kSparse: return error(ErrorCode::unsupported, "it has inputs or sparse constants");
+          default: graph.skip();
+        }
+      }
+      for (const pbf_reader& one : nodes) SK_TRY(read_node(one));
+      for (const pbf_reader& one : outputs) {
+        SK_TRY_ASSIGN(const Value made_here, read_value(one));
+        if (!made_.contains(made_here.name)) return error(ErrorCode::malformed, "no node computes its output");
+        out.outputs.push_back(add(made_here.name));
+      }
+      return {};
+    };
+    const bool done = read().ok();
+    --depth_;
+    nodes_ = outer;
+    for (; new_made_.size() > made; new_made_.pop_back()) made_.erase(new_made_.back());
+    for (; new_ids_.size() > ids; new_ids_.pop_back()) ids_.erase(new_ids_.back());
+    return done ? std::optional(std::move(out)) : std::nullopt;
+  }
+
+  // Other graphs inside nodes are not read: such nodes are not claimed. Only the values of this graph that they read
+  // are recorded.
   void read_inner(const pbf_reader& graph, Node& node) {
     std::vector<pbf_reader> graphs = {graph}, nodes;
     const auto note = [&](const std::string& name) {
@@ -438,6 +430,7 @@ class Reader {
   Result<void> read_attribute(pbf_reader from, Node& node) {
     std::string name;
     Attribute to;
+    std::vector<pbf_reader> bodies;
     while (from.next()) {
       switch (from.tag()) {
         case field::kName: name = text(from); break;
@@ -447,7 +440,7 @@ class Reader {
         case field::kTexts: to.text += (to.text.empty() ? "" : " ") + text(from); break;
         case field::kFloats: append(from, to.floats); break;
         case field::kInts: append(from, to.ints); break;
-        case field::kBody: read_inner(message(from), node); break;
+        case field::kBody: bodies.push_back(message(from)); break;
         case field::kTensor: {
           SK_TRY_ASSIGN(Value read, read_tensor(message(from)));
           to.tensor = std::make_shared<const Value>(std::move(read));
@@ -456,6 +449,11 @@ class Reader {
         default: from.skip();
       }
     }
+    for (const pbf_reader& body : bodies) {
+      read_inner(body, node);
+      if (node.op == "If" && node.domain.empty())
+        if (auto branch = read_branch(body)) node.branches.insert_or_assign(name, std::move(*branch));
+    }
     node.attributes[name] = std::move(to);
     return {};
   }
@@ -463,7 +461,10 @@ class Reader {
   const std::string folder_;
   ModelFile out_;
   std::map<std::string, int> opsets_, ids_;
-  std::set<std::string> made_;  // names that a node may read
+  std::set<std::string> made_;                    // names that a node may read
+  std::vector<Node>* nodes_ = &out_.model.nodes;  // of the graph that is read
+  int depth_ = 0;                                 // of graphs inside nodes
+  std::vector<std::string> new_ids_, new_made_;   // names of the graphs inside nodes
   std::vector<pbf_reader> declared_;
 };
 

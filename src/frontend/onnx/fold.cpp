@@ -377,45 +377,93 @@ Result<void> check_elements(const Model& model, const Node& node, bool is_folded
 
 }  // namespace
 
-Result<void> settle(ModelFile& file) {
-  Model& model = file.model;
-  std::vector<int> instead(model.values.size());
-  std::iota(instead.begin(), instead.end(), 0);
-  std::set<int> read;  // values that are read, to find a used second output of Dropout
-  for (const Node& node : model.nodes) {
-    read.insert(node.inputs.begin(), node.inputs.end());
-    read.insert(node.inner_inputs.begin(), node.inner_inputs.end());
+namespace {
+
+// Visits the nodes in order.
+class Settler {
+ public:
+  explicit Settler(ModelFile& file) : file_(file), model_(file.model), instead_(model_.values.size()) {
+    std::iota(instead_.begin(), instead_.end(), 0);
+    note_reads(model_.nodes);
   }
-  std::vector<Node> nodes;
-  int64_t budget = budget_of(model);
-  for (Node& node : model.nodes) {
-    for (int& id : node.inputs) id = id == kNone ? kNone : instead[static_cast<size_t>(id)];
-    for (int& id : node.inner_inputs) id = instead[static_cast<size_t>(id)];
+
+  Result<void> run() {
+    std::vector<Node> todo = std::move(model_.nodes);  // the next one last
+    std::ranges::reverse(todo);
+    while (!todo.empty()) {
+      Node node = std::move(todo.back());
+      todo.pop_back();
+      for (int& id : node.inputs) id = id == kNone ? kNone : instead_[static_cast<size_t>(id)];
+      for (int& id : node.inner_inputs) id = instead_[static_cast<size_t>(id)];
+      if (!take_branch(node, todo)) SK_TRY(visit(std::move(node)));
+    }
+    model_.nodes = std::move(nodes_);
+    for (const Node& node : model_.nodes)
+      for (const int id : node.inner_inputs)
+        model_.values[static_cast<size_t>(id)].is_output = true;  // so units end there
+    for (NamedValue& out : file_.outputs) {
+      out.value = instead_[static_cast<size_t>(out.value)];
+      model_.values[static_cast<size_t>(out.value)].is_output = true;
+    }
+    return {};
+  }
+
+ private:
+  void note_reads(const std::vector<Node>& nodes) {
+    for (const Node& node : nodes) {
+      read_.insert(node.inputs.begin(), node.inputs.end());
+      read_.insert(node.inner_inputs.begin(), node.inner_inputs.end());
+      for (const auto& [name, branch] : node.branches) {
+        note_reads(branch.nodes);
+        read_.insert(branch.outputs.begin(), branch.outputs.end());
+      }
+    }
+  }
+
+  // Puts the nodes of the branch that an If takes in its place, if its condition is known.
+  bool take_branch(Node& node, std::vector<Node>& todo) const {
+    if (node.branches.empty() || node.inputs.size() != 1 || node.inputs[0] == kNone) return false;
+    const auto condition = numbers(model_.value(node.inputs[0]));
+    if (!condition || condition->size() != 1) return false;
+    const auto taken = node.branches.find((*condition)[0] != 0 ? "then_branch" : "else_branch");
+    if (taken == node.branches.end() || taken->second.outputs.size() != node.outputs.size()) return false;
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      if (node.outputs[i] == kNone) continue;
+      Node& pass = todo.emplace_back();
+      pass.op = "Identity", pass.name = node.name;
+      pass.inputs = {taken->second.outputs[i]}, pass.outputs = {node.outputs[i]};
+    }
+    std::vector<Node>& inside = taken->second.nodes;
+    std::move(inside.rbegin(), inside.rend(), std::back_inserter(todo));
+    return true;
+  }
+
+  Result<void> visit(Node node) {
     const bool has_more =
         std::ranges::any_of(node.outputs.begin() + std::min<std::ptrdiff_t>(1, std::ssize(node.outputs)),
-                            node.outputs.end(), [&](int id) { return id != kNone && read.contains(id); });
-    if (passes_on(model, node) && !has_more) {
-      instead[static_cast<size_t>(node.outputs[0])] = node.inputs[0];
-      continue;
+                            node.outputs.end(), [&](int id) { return id != kNone && read_.contains(id); });
+    if (passes_on(model_, node) && !has_more) {
+      instead_[static_cast<size_t>(node.outputs[0])] = node.inputs[0];
+      return {};
     }
-    auto known = infer(model, node);
-    if (!known.ok())
-      return std::move(known).error().with_context(
-          fmt::format("node '{}' {}", printable(node.name), printable(node.op)));
-    const bool is_folded = fold(file, node);
-    SK_TRY_IN_CONTEXT(check_elements(model, node, is_folded, budget),
-                      fmt::format("node '{}' {}", printable(node.name), printable(node.op)));
-    if (!is_folded) nodes.push_back(std::move(node));
+    const auto context = [&] { return fmt::format("node '{}' {}", printable(node.name), printable(node.op)); };
+    SK_TRY_IN_CONTEXT(infer(model_, node), context());
+    const bool is_folded = fold(file_, node);
+    SK_TRY_IN_CONTEXT(check_elements(model_, node, is_folded, budget_), context());
+    if (!is_folded) nodes_.push_back(std::move(node));
+    return {};
   }
-  model.nodes = std::move(nodes);
-  for (const Node& node : model.nodes)
-    for (const int id : node.inner_inputs)
-      model.values[static_cast<size_t>(id)].is_output = true;  // so units end there
-  for (NamedValue& out : file.outputs) {
-    out.value = instead[static_cast<size_t>(out.value)];
-    model.values[static_cast<size_t>(out.value)].is_output = true;
-  }
-  return {};
-}
+
+  ModelFile& file_;
+  Model& model_;
+  std::vector<int> instead_;  // by value: the one that its readers read
+  std::set<int> read_;        // values that are read, to find a used second output of Dropout
+  std::vector<Node> nodes_;
+  int64_t budget_ = budget_of(model_);
+};
+
+}  // namespace
+
+Result<void> settle(ModelFile& file) { return Settler(file).run(); }
 
 }  // namespace skillet::onnx

@@ -33,6 +33,14 @@ struct Attribute {
   std::shared_ptr<const Value> tensor;  // a constant
 };
 
+struct Node;
+
+// A graph inside an If: nodes that may also read the values outside, and the values that the If returns.
+struct Branch {
+  std::vector<Node> nodes;
+  std::vector<int> outputs;
+};
+
 struct Node {
   std::string op, domain, name;
   int since = 0;                     // version of its operator set
@@ -40,6 +48,7 @@ struct Node {
   std::vector<int> inputs, outputs;  // values; kNone for an operand that is left out
   std::vector<int> inner_inputs;     // values of this graph that graphs inside the node read
   std::map<std::string, Attribute> attributes;
+  std::map<std::string, Branch> branches;  // of an If of a file, by attribute; those that could be read
 };
 
 constexpr int kNone = -1;
