@@ -3,20 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <set>
 
-#include "base/text.h"
 #include "frontend/onnx/settle.h"
 #include "frontend/onnx/units.h"
 
 namespace skillet::onnx {
-namespace {
 
-using Numbers = std::vector<double>;
-
-// A few bytes of a file may describe any number of elements. Larger results are left to the program that runs the
-// graph.
-constexpr int64_t kMostElems = 1 << 24;
 constexpr int64_t kMostWeights = 1 << 28;
 
 std::optional<int64_t> elems_of(const Value& value) {
@@ -27,6 +19,10 @@ std::optional<int64_t> elems_of(const Value& value) {
   }
   return elems;
 }
+
+namespace {
+
+using Numbers = std::vector<double>;
 
 template <typename T>
 Bytes stored_as(const Numbers& numbers) {
@@ -67,6 +63,7 @@ class Folder {
     if (node_.outputs.size() != 1 || node_.outputs[0] == kNone || !node_.domain.empty()) return false;
     if (node_.op == "Constant") return constant();
     if (node_.op == "Shape") return shape();
+    if (node_.op == "Size") return size();
     for (const int id : node_.inputs)
       if (id != kNone && !model_.value(id).is_constant) return false;
     if (std::ranges::count(kSameBytes, std::string_view(node_.op)) != 0) return same_bytes();
@@ -125,6 +122,11 @@ class Folder {
     const int64_t count = out().dims->front();
     if (count < 0 || count > rank - start) return false;
     return set(Numbers(dims.begin() + start, dims.begin() + start + count), ir::DType::int64, {count});
+  }
+
+  bool size() {
+    const auto elems = in(0) == nullptr ? std::nullopt : elems_of(*in(0));
+    return elems && set(Numbers{static_cast<double>(*elems)}, ir::DType::int64, {});
   }
 
   bool same_bytes() {
@@ -189,8 +191,8 @@ class Folder {
       return Numbers(count, given ? filler->front() : 0);
     }
     if (read.empty()) return std::nullopt;
-    if (is("Concat")) return concat(read);
-    if (is("Gather") && read.size() == 2) return gather(read);
+    if (is("Concat")) return concat(read, count);
+    if (is("Gather") && read.size() == 2) return gather(read, count);
     if (is("Slice")) return slice(read[0], count);
     if (is("Range")) {
       if (read.size() != 3 || std::ranges::any_of(read, &Numbers::empty)) return std::nullopt;
@@ -205,21 +207,49 @@ class Folder {
     return read.size() == 1 ? unary(read[0]) : std::nullopt;
   }
 
-  std::optional<Numbers> concat(const std::vector<Numbers>& read) const {
-    for (size_t i = 0; i < read.size(); ++i)
-      if (in(i)->dims->size() != 1) return std::nullopt;
+  // The attribute `axis` for input 0, counted from the front; none: it has no such dimension.
+  std::optional<size_t> axis(int64_t otherwise) const {
+    const auto rank = std::ssize(*in(0)->dims);
+    const int64_t given = int_of(node_, "axis", otherwise), at = given < 0 ? given + rank : given;
+    return at < 0 || at >= rank ? std::nullopt : std::optional(static_cast<size_t>(at));
+  }
+  // Number of elements in the dimensions from `first` on.
+  static size_t inner_of(const std::vector<int64_t>& dims, size_t first) {
+    size_t elems = 1;
+    for (size_t i = first; i < dims.size(); ++i) elems *= static_cast<size_t>(dims[i]);
+    return elems;
+  }
+
+  std::optional<Numbers> concat(const std::vector<Numbers>& read, size_t count) const {
+    const auto at = axis(1);
     Numbers made;
-    for (const Numbers& one : read) made.insert(made.end(), one.begin(), one.end());
+    if (!at || count == 0) return at ? std::optional(made) : std::nullopt;
+    std::vector<size_t> begun(read.size());
+    while (made.size() < count) {
+      for (size_t i = 0; i < read.size(); ++i) {
+        const size_t inner = inner_of(*in(i)->dims, *at);
+        if (begun[i] + inner > read[i].size()) return std::nullopt;
+        const auto from = read[i].begin() + static_cast<std::ptrdiff_t>(begun[i]);
+        made.insert(made.end(), from, from + static_cast<std::ptrdiff_t>(inner));
+        begun[i] += inner;
+      }
+    }
     return made;
   }
 
-  std::optional<Numbers> gather(const std::vector<Numbers>& read) const {
-    if (in(0)->dims->size() != 1) return std::nullopt;
+  std::optional<Numbers> gather(const std::vector<Numbers>& read, size_t count) const {
+    const auto at = axis(0);
     Numbers made;
-    for (double at : read[1]) {
-      if (at < 0) at += static_cast<double>(read[0].size());
-      if (!(at >= 0 && at < static_cast<double>(read[0].size()))) return std::nullopt;
-      made.push_back(read[0][static_cast<size_t>(at)]);
+    if (!at || count == 0) return at ? std::optional(made) : std::nullopt;
+    const auto size = static_cast<double>((*in(0)->dims)[*at]);
+    const size_t inner = inner_of(*in(0)->dims, *at + 1), block = inner_of(*in(0)->dims, *at);
+    for (size_t outer = 0; outer < read[0].size(); outer += block) {
+      for (double index : read[1]) {
+        if (index < 0) index += size;
+        if (!(index >= 0 && index < size)) return std::nullopt;
+        const auto from = read[0].begin() + static_cast<std::ptrdiff_t>(outer + static_cast<size_t>(index) * inner);
+        made.insert(made.end(), from, from + static_cast<std::ptrdiff_t>(inner));
+      }
     }
     return made;
   }
@@ -298,6 +328,10 @@ class Folder {
         {"Equal", [](double a, double b) { return a == b ? 1.0 : 0.0; }},
         {"Greater", [](double a, double b) { return a > b ? 1.0 : 0.0; }},
         {"Less", [](double a, double b) { return a < b ? 1.0 : 0.0; }},
+        {"GreaterOrEqual", [](double a, double b) { return a >= b ? 1.0 : 0.0; }},
+        {"LessOrEqual", [](double a, double b) { return a <= b ? 1.0 : 0.0; }},
+        {"And", [](double a, double b) { return a != 0 && b != 0 ? 1.0 : 0.0; }},
+        {"Or", [](double a, double b) { return a != 0 || b != 0 ? 1.0 : 0.0; }},
     };
     const auto row = std::ranges::find(kRows, std::string_view(node_.op), &Row::op);
     if (row == std::end(kRows)) return std::nullopt;
@@ -314,11 +348,10 @@ class Folder {
       std::string_view op;
       double (*f)(double);
     };
-    static constexpr Row kRows[] = {{"Floor", [](double a) { return std::floor(a); }},
-                                    {"Ceil", [](double a) { return std::ceil(a); }},
-                                    {"Sqrt", [](double a) { return std::sqrt(a); }},
-                                    {"Round", [](double a) { return std::nearbyint(a); }},
-                                    {"Neg", [](double a) { return -a; }}};
+    static constexpr Row kRows[] = {
+        {"Floor", [](double a) { return std::floor(a); }},    {"Ceil", [](double a) { return std::ceil(a); }},
+        {"Sqrt", [](double a) { return std::sqrt(a); }},      {"Round", [](double a) { return std::nearbyint(a); }},
+        {"Not", [](double a) { return a == 0 ? 1.0 : 0.0; }}, {"Neg", [](double a) { return -a; }}};
     Numbers made = from;
     if (is("Cast")) {
       const bool whole = out().dtype != ir::DType::float32;
@@ -337,133 +370,8 @@ class Folder {
   const Node& node_;
 };
 
-// True for nodes whose output is their first input.
-bool passes_on(const Model& model, const Node& node) {
-  if (node.inputs.empty() || node.inputs[0] == kNone || node.outputs.empty() || node.outputs[0] == kNone) return false;
-  if (node.op == "Cast") return model.value(node.inputs[0]).dtype == dtype_of(int_of(node, "to", 0));
-  const bool trains = node.inputs.size() > 2 && node.inputs[2] != kNone;
-  return (node.op == "Identity" || (node.op == "Dropout" && !trains)) && node.domain.empty();
-}
-
 }  // namespace
 
 bool fold(ModelFile& file, const Node& node) { return Folder(file, node).run(); }
-
-namespace {
-
-// Number of elements that may be computed from constants: a multiple of those in the file, plus a constant.
-int64_t budget_of(const Model& model) {
-  constexpr int64_t kMore = 1 << 26, kTimes = 8;
-  int64_t elems = 0;
-  for (const Value& one : model.values) elems += one.is_constant ? elems_of(one).value_or(0) : 0;
-  return kMore + kTimes * elems;
-}
-
-Result<void> check_elements(const Model& model, const Node& node, bool is_folded, int64_t& budget) {
-  if (node.outputs.empty() || node.outputs[0] == kNone) return {};
-  const Value& out = model.value(node.outputs[0]);
-  const auto elems = elems_of(out);
-  if (is_folded) budget -= elems.value_or(0);
-  const bool is_known = out.dims && std::ranges::all_of(*out.dims, [](int64_t dim) { return dim >= 0; });
-  const bool fills = (node.op == "ConstantOfShape" || node.op == "Range") && is_known;  // nothing else can compute it
-  if (fills && !is_folded && (!elems || *elems > kMostElems))
-    return error(ErrorCode::unsupported, "'{}' has more than {} elements: write it into the file as an initializer",
-                 printable(out.name), kMostElems);
-  if (budget >= 0) return {};
-  return error(ErrorCode::unsupported,
-               "'{}': too many elements are computed from constants; write the results into the file as initializers",
-               printable(out.name));
-}
-
-}  // namespace
-
-namespace {
-
-// Visits the nodes in order.
-class Settler {
- public:
-  explicit Settler(ModelFile& file) : file_(file), model_(file.model), instead_(model_.values.size()) {
-    std::iota(instead_.begin(), instead_.end(), 0);
-    note_reads(model_.nodes);
-  }
-
-  Result<void> run() {
-    std::vector<Node> todo = std::move(model_.nodes);  // the next one last
-    std::ranges::reverse(todo);
-    while (!todo.empty()) {
-      Node node = std::move(todo.back());
-      todo.pop_back();
-      for (int& id : node.inputs) id = id == kNone ? kNone : instead_[static_cast<size_t>(id)];
-      for (int& id : node.inner_inputs) id = instead_[static_cast<size_t>(id)];
-      if (!take_branch(node, todo)) SK_TRY(visit(std::move(node)));
-    }
-    model_.nodes = std::move(nodes_);
-    for (const Node& node : model_.nodes)
-      for (const int id : node.inner_inputs)
-        model_.values[static_cast<size_t>(id)].is_output = true;  // so units end there
-    for (NamedValue& out : file_.outputs) {
-      out.value = instead_[static_cast<size_t>(out.value)];
-      model_.values[static_cast<size_t>(out.value)].is_output = true;
-    }
-    return {};
-  }
-
- private:
-  void note_reads(const std::vector<Node>& nodes) {
-    for (const Node& node : nodes) {
-      read_.insert(node.inputs.begin(), node.inputs.end());
-      read_.insert(node.inner_inputs.begin(), node.inner_inputs.end());
-      for (const auto& [name, branch] : node.branches) {
-        note_reads(branch.nodes);
-        read_.insert(branch.outputs.begin(), branch.outputs.end());
-      }
-    }
-  }
-
-  // Puts the nodes of the branch that an If takes in its place, if its condition is known.
-  bool take_branch(Node& node, std::vector<Node>& todo) const {
-    if (node.branches.empty() || node.inputs.size() != 1 || node.inputs[0] == kNone) return false;
-    const auto condition = numbers(model_.value(node.inputs[0]));
-    if (!condition || condition->size() != 1) return false;
-    const auto taken = node.branches.find((*condition)[0] != 0 ? "then_branch" : "else_branch");
-    if (taken == node.branches.end() || taken->second.outputs.size() != node.outputs.size()) return false;
-    for (size_t i = 0; i < node.outputs.size(); ++i) {
-      if (node.outputs[i] == kNone) continue;
-      Node& pass = todo.emplace_back();
-      pass.op = "Identity", pass.name = node.name;
-      pass.inputs = {taken->second.outputs[i]}, pass.outputs = {node.outputs[i]};
-    }
-    std::vector<Node>& inside = taken->second.nodes;
-    std::move(inside.rbegin(), inside.rend(), std::back_inserter(todo));
-    return true;
-  }
-
-  Result<void> visit(Node node) {
-    const bool has_more =
-        std::ranges::any_of(node.outputs.begin() + std::min<std::ptrdiff_t>(1, std::ssize(node.outputs)),
-                            node.outputs.end(), [&](int id) { return id != kNone && read_.contains(id); });
-    if (passes_on(model_, node) && !has_more) {
-      instead_[static_cast<size_t>(node.outputs[0])] = node.inputs[0];
-      return {};
-    }
-    const auto context = [&] { return fmt::format("node '{}' {}", printable(node.name), printable(node.op)); };
-    SK_TRY_IN_CONTEXT(infer(model_, node), context());
-    const bool is_folded = fold(file_, node);
-    SK_TRY_IN_CONTEXT(check_elements(model_, node, is_folded, budget_), context());
-    if (!is_folded) nodes_.push_back(std::move(node));
-    return {};
-  }
-
-  ModelFile& file_;
-  Model& model_;
-  std::vector<int> instead_;  // by value: the one that its readers read
-  std::set<int> read_;        // values that are read, to find a used second output of Dropout
-  std::vector<Node> nodes_;
-  int64_t budget_ = budget_of(model_);
-};
-
-}  // namespace
-
-Result<void> settle(ModelFile& file) { return Settler(file).run(); }
 
 }  // namespace skillet::onnx

@@ -55,6 +55,21 @@ Parts picked(const char* op, std::vector<std::string> attributes) {
           .constants = {}};
 }
 
+// A sum with what `op` makes of constants: floats {1, 2, 3} and {2, 2, 2}, or booleans {1, 1, 0} and {0, 1, 1}.
+Parts logic(const std::string& op) {
+  const bool is_of_numbers = op.ends_with("Equal"), is_of_one = op == "Not" || op == "Size";
+  std::vector<std::string> inputs = {"k", "l"};
+  if (is_of_one) inputs.pop_back();
+  const auto bits = [](const char* name, std::initializer_list<int8_t> values) {
+    return tensor(name, kBool, {3}, bytes_of(values));
+  };
+  Parts parts{.nodes = {node(op, inputs, {"b"}), node("Cast", {"b"}, {"c"}, {number("to", kFloat)}),
+                        node("Add", {"x", "c"}, {"y"})},
+              .constants = {bits("k", {1, 1, 0}), bits("l", {0, 1, 1})}};
+  if (is_of_numbers) parts.constants = {floats("k", {3}, {1, 2, 3}), floats("l", {3}, {2, 2, 2})};
+  return parts;
+}
+
 std::vector<OpRow> operations() {
   const float a = std::sqrt(14.0F), b = std::sqrt(77.0F);
   const std::string low = floats("low", {}, {-1}), high = floats("high", {}, {4});
@@ -147,6 +162,20 @@ std::vector<OpRow> operations() {
        sum_with("Cast", number("to", kFloat), {"d"}, {doubles("d", {0.5, -1, 2})}),
        {-0.5F, 2, 4, -3.5F, 4, 8}},
       {"gather_columns", one("Gather", {"i"}, {number("axis", 2)}, {int64s("i", {2, 0})}), {2, -1, 6, -4}},
+      {"concat_of_constants",
+       {.nodes = {node("Concat", {"k", "l"}, {"c"}, {number("axis", 1)}), node("Add", {"x", "c"}, {"y"})},
+        .constants = {floats("k", {2, 1}, {1, 2}), floats("l", {2, 2}, {3, 4, 5, 6})}},
+       {0, 6, 6, -2, 10, 12}},
+      {"gather_of_a_constant",
+       {.nodes = {node("Gather", {"k", "i"}, {"c"}, {number("axis", -1)}), node("Add", {"x", "c"}, {"y"})},
+        .constants = {floats("k", {2, 4}, {1, 2, 3, 4, 5, 6, 7, 8}), int64s("i", {-1, 0, 1})}},
+       {3, 4, 4, 4, 10, 12}},
+      {"not_less_of_constants", logic("GreaterOrEqual"), {-1, 4, 3, -4, 6, 7}},
+      {"not_greater_of_constants", logic("LessOrEqual"), {0, 4, 2, -3, 6, 6}},
+      {"and_of_constants", logic("And"), {-1, 4, 2, -4, 6, 6}},
+      {"or_of_constants", logic("Or"), {0, 4, 3, -3, 6, 7}},
+      {"not_of_a_constant", logic("Not"), {-1, 3, 3, -4, 5, 7}},
+      {"size_of_a_constant", logic("Size"), {2, 6, 5, -1, 8, 9}},
       {"shape_of_a_constant",
        {.nodes = {node("Shape", {"k"}, {"s"}, {number("start", 0)}), node("Reshape", {"x", "s"}, {"y"})},
         .constants = {floats("k", {3, 2}, {1, 2, 3, 4, 5, 6})}},
