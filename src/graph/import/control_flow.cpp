@@ -310,10 +310,6 @@ class Expander {
 
 }  // namespace
 
-bool runs_subgraphs(std::string_view name) {
-  return name == "WHILE" || name == "IF" || name == "CALL" || name == "STABLEHLO_COMPOSITE";
-}
-
 std::optional<SubgraphCall> subgraph_call(int32_t code, const schema::Operator& from) {
   if (const auto* loop = from.builtin_options_as_WhileOptions(); code == kWhile && loop != nullptr)
     return SubgraphCall{Kind::loop, loop->cond_subgraph_index(), loop->body_subgraph_index()};

@@ -23,9 +23,6 @@ struct SubgraphCall {
 // Nothing if the operator of builtin code `code` runs no subgraphs, or does not say which.
 std::optional<SubgraphCall> subgraph_call(int32_t code, const schema::Operator& from);
 
-// True for the names of such operators.
-bool runs_subgraphs(std::string_view name);
-
 // A subgraph as the file has it. Operations in `calls` are opaque in `graph`.
 struct Section {
   ir::Graph graph;

@@ -1,9 +1,8 @@
-#include <flatbuffers/idl.h>
 #include <gtest/gtest.h>
 
-#include "base/testing/in_tree.h"
 #include "graph/import/import.h"
 #include "graph/import/rewrite_file.h"
+#include "graph/import/testing/json_file.h"
 #include "graph/ref/ref.h"
 
 namespace skillet::tflite {
@@ -77,17 +76,10 @@ std::string composite(std::string_view inputs, int subgraph) {
 }
 
 Bytes file_with(std::string_view caller, std::string_view other = "{}") {
-  std::string json(kCaller), schema;
+  std::string json(kCaller);
   json.replace(json.find("CALLER"), 6, caller);
   json.replace(json.find("OTHER"), 5, other);
-  EXPECT_TRUE(flatbuffers::LoadFile(skillet::in_tree("src/graph/import/schema.fbs").c_str(), false, &schema));
-  flatbuffers::IDLOptions options;
-  options.strict_json = false;
-  flatbuffers::Parser parser(options);
-  EXPECT_TRUE(parser.Parse(schema.c_str())) << parser.error_;
-  EXPECT_TRUE(parser.Parse(json.c_str())) << parser.error_;
-  const uint8_t* data = parser.builder_.GetBufferPointer();
-  return Bytes(data, data + parser.builder_.GetSize());
+  return file_of_json(json);
 }
 
 std::string ops_of(const ir::Graph& graph) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/bytes.h"
 #include "graph/ir/attrs_fields.h"
 
 namespace skillet::tflite {
@@ -47,6 +48,26 @@ Result<ir::Attrs> read_detection_options(const flatbuffers::Vector<uint8_t>* opt
   constexpr int32_t kDefaultPerClass = 100;
   if (!fields.has("detections_per_class")) attrs.detections_per_class = kDefaultPerClass;
   return ir::Attrs{attrs};
+}
+
+void take_transpose_conv_bias(const flatbuffers::Vector<uint8_t>* options, ir::Graph& graph, ir::Op& op) {
+  enum Padding { kSame = 1, kValid = 2 };  // of the C struct {padding, stride_w, stride_h}
+  if (options == nullptr || options->size() < 12 || op.inputs.size() != 3 || op.outputs.size() != 1) return;
+  const auto is_there = [&](ir::TensorId id) { return id >= 0 && static_cast<size_t>(id) < graph.tensors.size(); };
+  const int32_t padding = load_le<int32_t>(options->data());
+  if (!is_there(op.outputs[0]) || (padding != kSame && padding != kValid)) return;
+  const std::vector<int32_t> shape = graph.tensor(op.outputs[0]).shape.dims;
+  Bytes bytes(shape.size() * 4);
+  for (size_t i = 0; i < shape.size(); ++i) store_le(&bytes[4 * i], shape[i]);
+  ir::Tensor operand{.name = graph.tensor(op.outputs[0]).name + " shape", .dtype = ir::DType::int32, .owner = {}};
+  operand.shape.dims = {static_cast<int32_t>(shape.size())};
+  ir::set_constant(operand, std::move(bytes));
+  op.kind = ir::OpKind::transpose_conv;
+  op.opaque_name.clear();
+  op.attrs = ir::ConvAttrs{.padding = padding == kSame ? ir::Padding::same : ir::Padding::valid,
+                           .stride_h = load_le<int32_t>(options->data() + 8),
+                           .stride_w = load_le<int32_t>(options->data() + 4)};
+  op.inputs = {graph.add_tensor(std::move(operand)), op.inputs[1], op.inputs[0], op.inputs[2]};
 }
 
 }  // namespace skillet::tflite

@@ -18,6 +18,7 @@
 #include "graph/import/appended_fields.h"
 #include "graph/import/budget.h"
 #include "graph/import/control_flow.h"
+#include "graph/import/custom_options.h"
 #include "graph/import/options.h"
 #include "graph/import/planned_memory.h"
 #include "graph/import/sparse.h"
@@ -348,6 +349,8 @@ class Importer {
     auto attrs = read_attrs(op.kind, from).with_context(context);
     if (!attrs) return std::move(attrs).error();
     op.attrs = std::move(attrs).value();
+    if (op.opaque_name == kTransposeConvBias && !options_.as_hosts_have_it)
+      take_transpose_conv_bias(from.custom_options(), graph_, op);
     add_hidden_quant(from, op);
     if (std::string newer = why_not_of_version(op, code.version()); options_.newer_fields != nullptr && !newer.empty())
       options_.newer_fields->emplace(op.source_index, std::move(newer));

@@ -1,6 +1,5 @@
 #include "graph/import/import.h"
 
-#include <flatbuffers/idl.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -9,6 +8,7 @@
 #include "base/testing/in_tree.h"
 #include "graph/import/no_attrs.h"
 #include "graph/import/options.h"
+#include "graph/import/testing/json_file.h"
 
 namespace skillet::tflite {
 namespace {
@@ -40,19 +40,6 @@ constexpr std::string_view kModel = R"({
   }, {}]
 })";
 
-Bytes to_file(const std::string& json) {
-  static const std::string schema_path = skillet::in_tree("src/graph/import/schema.fbs");
-  std::string schema;
-  EXPECT_TRUE(flatbuffers::LoadFile(schema_path.c_str(), false, &schema));
-  flatbuffers::IDLOptions options;
-  options.strict_json = false;
-  flatbuffers::Parser parser(options);
-  EXPECT_TRUE(parser.Parse(schema.c_str())) << parser.error_;
-  EXPECT_TRUE(parser.Parse(json.c_str())) << parser.error_;
-  const uint8_t* data = parser.builder_.GetBufferPointer();
-  return Bytes(data, data + parser.builder_.GetSize());
-}
-
 std::string replaced(std::string_view from, std::string_view to) {
   std::string text(kModel);
   const size_t at = text.find(from);
@@ -61,7 +48,7 @@ std::string replaced(std::string_view from, std::string_view to) {
 }
 
 TEST(Import, ReadsEverything) {
-  const auto graph = import(to_file(std::string(kModel)), "m");
+  const auto graph = import(file_of_json(std::string(kModel)), "m");
   ASSERT_TRUE(graph.ok()) << graph.error().message;
   EXPECT_EQ(ir::print(*graph), R"(graph "m"
 tensor 0 "in" uint8 1x4x4x1 scale=0.5 zero=128
@@ -87,7 +74,7 @@ TEST(Import, ReadsPlannedMemory) {
                               "metadata: [{name: \"other\"}, {name: \"OfflineMemoryAllocation\", buffer: 4}]");
   const std::string_view variable = ", is_variable: true";
   text.erase(text.find(variable), variable.size());
-  const auto graph = import(to_file(text), "m");
+  const auto graph = import(file_of_json(text), "m");
   ASSERT_TRUE(graph.ok()) << graph.error().message;
   const std::string printed = ir::print(*graph);
   EXPECT_NE(printed.find("uint8 1x4x4x1 scale=0.5 zero=128 planned=16\n"), std::string::npos) << printed;
@@ -98,14 +85,14 @@ TEST(Import, ReadsPlannedMemory) {
 
 TEST(Import, MemoryOfAnOperationHasALimit) {  // 256 MiB
   for (const char* size : {"268435456", "268435457"}) {
-    const auto graph = import(to_file(replaced("[3], is_variable: true", fmt::format("[{}]", size))), "m");
+    const auto graph = import(file_of_json(replaced("[3], is_variable: true", fmt::format("[{}]", size))), "m");
     EXPECT_EQ(graph.ok() && graph->tensor(5).is_constant(), size[8] == '6') << size;
   }
 }
 
 // Two operations of a vendor that share memory; one makes its output in the place of the other's.
 TEST(Import, HandsMemoryOnFromOneOperationToTheNext) {
-  const auto graph = import(to_file(R"({
+  const auto graph = import(file_of_json(R"({
     version: 3,
     operator_codes: [{deprecated_builtin_code: 32, custom_code: "MyOp"}],
     buffers: [{}, {data: [9]}, {data: [0,0,0,0, 1,0,0,0, 5,0,0,0, 255,255,255,255, 0,0,0,0, 0,0,0,0, 2,0,0,0, 4,0,0,0]}],
@@ -133,7 +120,7 @@ TEST(Import, HandsMemoryOnFromOneOperationToTheNext) {
 
 // Converters do not know the batch: they compute the new shape from it, and declare shapes with a batch of 1.
 TEST(Import, KnowsWhatIsComputedFromShapes) {
-  const auto graph = import(to_file(R"({
+  const auto graph = import(file_of_json(R"({
     version: 3,
     operator_codes: [{builtin_code: 77}, {builtin_code: 45}, {builtin_code: 83}, {builtin_code: 22}],
     buffers: [{}, {data: [0, 0, 0, 0]}, {data: [1, 0, 0, 0]}, {data: [6, 0, 0, 0]}],
@@ -170,7 +157,7 @@ TEST(Import, KnowsWhatIsComputedFromShapes) {
 TEST(Import, NamesFieldsThatTheVersionOfTheOperationLacks) {
   for (const int version : {1, 7, 8}) {
     for (const bool offset : {false, true}) {
-      const auto file = to_file(fmt::format(
+      const auto file = file_of_json(fmt::format(
           R"({{version: 3, operator_codes: [{{builtin_code: 19}}, {{builtin_code: 45, version: {}}}],
            buffers: [{{}}, {{data: [1, 0, 0, 0]}}, {{data: [0, 0, 0, 0]}}],
            subgraphs: [{{
@@ -211,7 +198,7 @@ constexpr std::string_view kFree = R"({
 // The logged warnings, and the shape of the first output; or the error.
 std::string read_as(const ImportOptions& options) {
   ::testing::internal::CaptureStderr();
-  const auto graph = import(to_file(std::string(kFree)), "m", options);
+  const auto graph = import(file_of_json(std::string(kFree)), "m", options);
   std::string said = ::testing::internal::GetCapturedStderr();
   return graph.ok() ? said + graph->tensor(graph->outputs[0]).shape.to_string() : graph.error().message;
 }
@@ -247,7 +234,7 @@ TEST(Import, ReadsSizesAndSignaturesThatAreAskedFor) {
 TEST(Import, KeepsTheFileAlive) {
   ir::Tensor filter;
   {
-    Bytes file = to_file(std::string(kModel));
+    Bytes file = file_of_json(std::string(kModel));
     auto graph = import(file, "m");
     ASSERT_TRUE(graph.ok());
     filter = graph->tensors[1];
@@ -299,7 +286,7 @@ TEST(Import, RefusesWithTheReason) {
            {"is_variable: true", "is_variable: true, buffer: 1", "tensor 5: 'state' is a variable with contents"},
        }) {
     SCOPED_TRACE(c.replace);
-    const auto graph = import(to_file(replaced(c.find, c.replace)), "m");
+    const auto graph = import(file_of_json(replaced(c.find, c.replace)), "m");
     ASSERT_FALSE(graph.ok());
     EXPECT_NE(graph.error().message.find(c.message), std::string::npos) << graph.error().message;
   }
@@ -311,7 +298,8 @@ TEST(Import, RefusesSparsityThatDoesNotFit) {
       {format: 1, array_segments_type: "Uint8Vector", array_segments: {values: [0, 1, 2]},
        array_indices_type: "Uint16Vector", array_indices: {values: [0, 0]}}, {dense_size: 1}, {dense_size: 1}]})";
   const auto imported = [](const std::string& sparsity) {
-    return import(to_file(replaced("shape: [2, 1, 1, 1]", "sparsity: " + sparsity + ", shape: [2, 1, 1, 1]")), "m");
+    return import(file_of_json(replaced("shape: [2, 1, 1, 1]", "sparsity: " + sparsity + ", shape: [2, 1, 1, 1]")),
+                  "m");
   };
   const auto graph = imported(good);
   ASSERT_TRUE(graph.ok()) << graph.error().message;
@@ -361,13 +349,13 @@ TEST(Import, AcceptsOddButHarmlessQuantization) {
            {"{scale: [0.125], quantized_dimension: 3}", "{min: [-1], max: [1]}"},
            {"max: [1], scale: [1], zero_point: [300]", "max: [1]"},
        }) {
-    const auto graph = import(to_file(replaced(find, replace)), "m");
+    const auto graph = import(file_of_json(replaced(find, replace)), "m");
     EXPECT_TRUE(graph.ok()) << replace << ": " << graph.error().message;
   }
 }
 
 TEST(Import, AnInputThatIsNamedTwiceIsOne) {
-  const auto graph = import(to_file(replaced("inputs: [0], outputs", "inputs: [0, 0], outputs")), "m");
+  const auto graph = import(file_of_json(replaced("inputs: [0], outputs", "inputs: [0, 0], outputs")), "m");
   ASSERT_TRUE(graph.ok()) << graph.error().message;
   EXPECT_EQ(graph->inputs, std::vector<ir::TensorId>{0});
 }
@@ -376,13 +364,13 @@ TEST(Import, MissingOptionsMeanTheSchemasDefaults) {
   const std::string_view options =
       "builtin_options_type: \"Conv2DOptions\",\n"
       "       builtin_options: {padding: 1, stride_w: 2, stride_h: 3, fused_activation_function: 3}";
-  const auto graph = import(to_file(replaced(options, "")), "m");
+  const auto graph = import(file_of_json(replaced(options, "")), "m");
   ASSERT_FALSE(graph.ok());
   EXPECT_NE(graph.error().message.find("stride 0x0"), std::string::npos) << graph.error().message;
 }
 
 TEST(Import, ReadsBuffersBehindTheFlatBuffer) {
-  Bytes file = to_file(replaced("{data: [9, 8]}", "{offset: 4096, size: 2}"));
+  Bytes file = file_of_json(replaced("{data: [9, 8]}", "{offset: 4096, size: 2}"));
   file.resize(4096);
   file.insert(file.end(), {5, 6});
   const auto graph = import(file, "m");
@@ -425,7 +413,7 @@ TEST(Import, RefusesSmallFilesThatUnfoldToLargeOnes) {
 }
 
 TEST(Import, SmallFilesMayNotAskForGigabytes) {
-  const auto file = to_file(R"({version: 3, operator_codes: [{deprecated_builtin_code: 19}], buffers: [{}],
+  const auto file = file_of_json(R"({version: 3, operator_codes: [{deprecated_builtin_code: 19}], buffers: [{}],
     subgraphs: [{tensors: [{type: 0, shape: [1, 16384, 16384]}, {type: 0, shape: [1, 16384, 16384]}],
       inputs: [0], outputs: [1], operators: [{inputs: [0], outputs: [1]}]}]})");
   const auto graph = import(file, "m");
@@ -435,7 +423,7 @@ TEST(Import, SmallFilesMayNotAskForGigabytes) {
 }
 
 TEST(Import, EmptyIndexListsAreConstant) {
-  const auto file = to_file(R"({version: 3, operator_codes: [{deprecated_builtin_code: 22}], buffers: [{}],
+  const auto file = file_of_json(R"({version: 3, operator_codes: [{deprecated_builtin_code: 22}], buffers: [{}],
     subgraphs: [{tensors: [{type: 0, shape: [1, 1]}, {type: 2, shape: [0]}, {type: 0, shape: []}],
       inputs: [0], outputs: [2], operators: [{inputs: [0, 1], outputs: [2]}]}]})");
   const auto graph = import(file, "m");
@@ -457,7 +445,7 @@ TEST(Import, FilesThatAreNoModels) {
     EXPECT_TRUE(said.starts_with("model 'm': not a TensorFlow Lite model (") && said.find(told) != said.npos) << said;
   }
   EXPECT_NE(import_file("/no/such/file.tflite").error().message.find("/no/such/file.tflite"), std::string::npos);
-  EXPECT_NE(import(to_file("{version: 3}"), "m").error().message.find("no subgraph"), std::string::npos);
+  EXPECT_NE(import(file_of_json("{version: 3}"), "m").error().message.find("no subgraph"), std::string::npos);
 }
 
 TEST(Import, BuiltinNames) {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/int_math.h"
-#include "graph/import/control_flow.h"
+#include "graph/import/custom_options.h"
 #include "graph/import/import.h"
 #include "graph/import/options.h"
 #include "graph/import/tables.h"
@@ -42,6 +42,11 @@ int8_t type_code(ir::DType dtype) {
 // Op::source_index of operations of flat_file() that the first subgraph does not have.
 constexpr int32_t kOfSubgraph = -2;
 
+// Operators that import() replaces by others.
+bool is_replaced(std::string_view name) {
+  return name == "WHILE" || name == "IF" || name == "CALL" || name == "STABLEHLO_COMPOSITE" ||
+         name == kTransposeConvBias;
+}
 bool holds_values(std::string_view name) {
   return name == "VAR_HANDLE" || name == "READ_VARIABLE" || name == "ASSIGN_VARIABLE" || name == "CALL_ONCE" ||
          name == "DENSIFY";
@@ -272,8 +277,9 @@ class Writer {
 
   // Uses the file's own code if its version is new enough.
   Result<uint32_t> code_of(ir::OpKind kind) {
-    constexpr int32_t kVersion = 3;  // 8-bit types of both kinds, dilation
-    const bool needs_version = kind == ir::OpKind::conv_2d || kind == ir::OpKind::depthwise_conv_2d;
+    constexpr int32_t kVersion = 3;  // 8-bit types of both kinds, dilation, bias of TRANSPOSE_CONV
+    const bool needs_version =
+        kind == ir::OpKind::conv_2d || kind == ir::OpKind::depthwise_conv_2d || kind == ir::OpKind::transpose_conv;
     const int32_t version = needs_version ? kVersion : 1;
     const int32_t wanted = tflite_code(kind);
     if (wanted < 0) return error(ErrorCode::internal, "has no code");
@@ -311,8 +317,8 @@ class Writer {
   }
   // False after flat_file() has put all subgraphs in their callers' places. Quantizers stumble over the others.
   bool needs_subgraphs() const {
-    const auto runs = [](const ir::Op& op) { return runs_subgraphs(op.opaque_name); };
-    if (std::ranges::none_of(before_.ops, runs) || std::ranges::any_of(after_.ops, runs)) return true;
+    const auto is_left = [](const ir::Op& op) { return is_replaced(op.opaque_name); };
+    if (std::ranges::none_of(before_.ops, is_left) || std::ranges::any_of(after_.ops, is_left)) return true;
     for (flatbuffers::uoffset_t i = 0; i < count(model_->signature_defs()); ++i)
       if (model_->signature_defs()->Get(i)->subgraph_index() != 0) return true;
     return false;
@@ -358,10 +364,10 @@ Result<Bytes> rewrite_file(std::span<const uint8_t> file, const ir::Graph& befor
 
 Result<Bytes> flat_file(Bytes file, const ir::Graph& graph) {
   SK_TRY_ASSIGN(const ir::Graph before, import(file, graph.name, {.as_hosts_have_it = true}));
-  const auto calls = [](const ir::Graph& one) {
-    return std::ranges::count_if(one.ops, [](const ir::Op& op) { return runs_subgraphs(op.opaque_name); });
+  const auto left = [](const ir::Graph& one) {
+    return std::ranges::count_if(one.ops, [](const ir::Op& op) { return is_replaced(op.opaque_name); });
   };
-  if (calls(before) == calls(graph)) return file;
+  if (left(before) == left(graph)) return file;
   for (const ir::Op& op : before.ops)
     if (holds_values(op.opaque_name)) return cannot_hold_values();
   const std::vector<ir::OpId> of_file = ir::producers(before);

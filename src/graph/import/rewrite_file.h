@@ -15,8 +15,8 @@ namespace skillet::tflite {
 // tables are placed before the old file, whose own tables stay in use.
 Result<Bytes> rewrite_file(std::span<const uint8_t> file, const ir::Graph& before, const ir::Graph& after);
 
-// `file`, with the operations that its loops, branches and calls run in their place, as import() reads them. `graph` is
-// the result of import() of `file`. Returns the same bytes if there are none.
+// `file`, with other operations in place of loops, branches, calls and MediaPipe's TRANSPOSE_CONV, as import() reads
+// them. `graph` is the result of import() of `file`. Returns the same bytes if there are none.
 Result<Bytes> flat_file(Bytes file, const ir::Graph& graph);
 
 }  // namespace skillet::tflite
