@@ -70,6 +70,26 @@ Parts logic(const std::string& op) {
   return parts;
 }
 
+// What is computed when the file is read.
+std::vector<OpRow> of_constants() {
+  return {
+      {"concat_of_constants",
+       {.nodes = {node("Concat", {"k", "l"}, {"c"}, {number("axis", 1)}), node("Add", {"x", "c"}, {"y"})},
+        .constants = {floats("k", {2, 1}, {1, 2}), floats("l", {2, 2}, {3, 4, 5, 6})}},
+       {0, 6, 6, -2, 10, 12}},
+      {"gather_of_a_constant",
+       {.nodes = {node("Gather", {"k", "i"}, {"c"}, {number("axis", -1)}), node("Add", {"x", "c"}, {"y"})},
+        .constants = {floats("k", {2, 4}, {1, 2, 3, 4, 5, 6, 7, 8}), int64s("i", {-1, 0, 1})}},
+       {3, 4, 4, 4, 10, 12}},
+      {"not_less_of_constants", logic("GreaterOrEqual"), {-1, 4, 3, -4, 6, 7}},
+      {"not_greater_of_constants", logic("LessOrEqual"), {0, 4, 2, -3, 6, 6}},
+      {"and_of_constants", logic("And"), {-1, 4, 2, -4, 6, 6}},
+      {"or_of_constants", logic("Or"), {0, 4, 3, -3, 6, 7}},
+      {"not_of_a_constant", logic("Not"), {-1, 3, 3, -4, 5, 7}},
+      {"size_of_a_constant", logic("Size"), {2, 6, 5, -1, 8, 9}},
+  };
+}
+
 std::vector<OpRow> operations() {
   const float a = std::sqrt(14.0F), b = std::sqrt(77.0F);
   const std::string low = floats("low", {}, {-1}), high = floats("high", {}, {4});
@@ -162,26 +182,18 @@ std::vector<OpRow> operations() {
        sum_with("Cast", number("to", kFloat), {"d"}, {doubles("d", {0.5, -1, 2})}),
        {-0.5F, 2, 4, -3.5F, 4, 8}},
       {"gather_columns", one("Gather", {"i"}, {number("axis", 2)}, {int64s("i", {2, 0})}), {2, -1, 6, -4}},
-      {"concat_of_constants",
-       {.nodes = {node("Concat", {"k", "l"}, {"c"}, {number("axis", 1)}), node("Add", {"x", "c"}, {"y"})},
-        .constants = {floats("k", {2, 1}, {1, 2}), floats("l", {2, 2}, {3, 4, 5, 6})}},
-       {0, 6, 6, -2, 10, 12}},
-      {"gather_of_a_constant",
-       {.nodes = {node("Gather", {"k", "i"}, {"c"}, {number("axis", -1)}), node("Add", {"x", "c"}, {"y"})},
-        .constants = {floats("k", {2, 4}, {1, 2, 3, 4, 5, 6, 7, 8}), int64s("i", {-1, 0, 1})}},
-       {3, 4, 4, 4, 10, 12}},
-      {"not_less_of_constants", logic("GreaterOrEqual"), {-1, 4, 3, -4, 6, 7}},
-      {"not_greater_of_constants", logic("LessOrEqual"), {0, 4, 2, -3, 6, 6}},
-      {"and_of_constants", logic("And"), {-1, 4, 2, -4, 6, 6}},
-      {"or_of_constants", logic("Or"), {0, 4, 3, -3, 6, 7}},
-      {"not_of_a_constant", logic("Not"), {-1, 3, 3, -4, 5, 7}},
-      {"size_of_a_constant", logic("Size"), {2, 6, 5, -1, 8, 9}},
       {"shape_of_a_constant",
        {.nodes = {node("Shape", {"k"}, {"s"}, {number("start", 0)}), node("Reshape", {"x", "s"}, {"y"})},
         .constants = {floats("k", {3, 2}, {1, 2, 3, 4, 5, 6})}},
        {-1, 3, 2, -4, 5, 6}},
       {"pad", one("Pad", {"pads"}, {}, {int64s("pads", {0, 1, 0, 0, 0, 1})}), {0, 0, 0, 0, -1, 3, 2, 0, -4, 5, 6, 0}},
   };
+}
+
+std::vector<OpRow> all_rows() {
+  std::vector<OpRow> out = operations();
+  for (OpRow& row : of_constants()) out.push_back(std::move(row));
+  return out;
 }
 
 class Operation : public testing::TestWithParam<OpRow> {};
@@ -200,7 +212,7 @@ TEST_P(Operation, ComputesWhatOnnxSays) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Rows, Operation, testing::ValuesIn(operations()),
+INSTANTIATE_TEST_SUITE_P(Rows, Operation, testing::ValuesIn(all_rows()),
                          [](const auto& row) { return row.param.name; });
 
 // Adds the graph that is read, or why there is none, and what is left out.
@@ -221,7 +233,7 @@ TEST(Operation, FilesWithOneByteChangedAreReadAsBefore) {
 #endif
   const log::ScopedLevel quiet(log::Level::error);
   std::map<std::string, Hash> hashes;
-  for (const OpRow& row : operations()) {
+  for (const OpRow& row : all_rows()) {
     Hash& hash = hashes[row.name];
     answers::each_change(file(row.parts), 1, [&](const Bytes& changed) { add_reading(changed, hash); });
   }
@@ -318,7 +330,7 @@ std::string without(const std::string& node, uint32_t field, const std::function
 TEST(Operation, WithoutAttributesOrOperandsAreReadAsBefore) {
   const log::ScopedLevel quiet(log::Level::error);
   std::map<std::string, Hash> hashes;
-  for (const OpRow& row : operations()) {
+  for (const OpRow& row : all_rows()) {
     for (size_t i = 0; i < row.parts.nodes.size(); ++i) {
       const auto ask = [&](uint32_t field, const std::function<bool(size_t)>& is_left_out) {
         Parts changed = row.parts;
@@ -348,7 +360,7 @@ TEST(Operation, OfConstantsAreReadAsBefore) {
   const Dims results[] = {{}, {0}, {1}, {2}, {6}, {7}, {2, 3}, {3, 2}, {1, 2, 3}, {1, 8, 1, 1}, {1, 1000, 1000}};
   const std::string raw(24, '\1');
   std::map<std::string, Hash> hashes;
-  for (const OpRow& row : operations()) {
+  for (const OpRow& row : all_rows()) {
     const auto ask = [&](const std::string& changed) {
       Parts parts = row.parts;
       parts.nodes.back() = changed;
