@@ -12,6 +12,7 @@ namespace skillet::onnx {
 
 std::span<const LowerRow> plain_ops();      // ops_plain.cpp: element by element
 std::span<const LowerRow> axis_ops();       // ops_axes.cpp: over axes
+std::span<const LowerRow> function_ops();   // ops_functions.cpp: element by element, several operations
 std::span<const LowerRow> recurrent_ops();  // ops_recurrent.cpp
 
 // Input 0 and the output, in the layout of the input.

@@ -39,22 +39,16 @@ const Function kFunctions[] = {
     {"Sqrt", std::sqrt},
     {"Swish", [](double x) { return x / (1 + std::exp(-x)); }, 24},
     {"Tanh", std::tanh},
-};
-const Function kFunctionsOfBytes[] = {
-    {"Acos", std::acos},
-    {"Acosh", std::acosh},
-    {"Asin", std::asin},
-    {"Asinh", std::asinh},
-    {"Atan", std::atan},
-    {"Atanh", std::atanh},
-    {"Cosh", std::cosh},
     {"Mish", [](double x) { return x * std::tanh(std::log1p(std::exp(x))); }, 18},
     {"Selu", [](double x) { return 1.05070098 * (x < 0 ? 1.67326324 * std::expm1(x) : x); }},
-    {"Sinh", std::sinh},
     {"Softplus", [](double x) { return std::log1p(std::exp(x)); }},
     {"Softsign", [](double x) { return x / (1 + std::abs(x)); }},
     {"Tan", std::tan},
     {"ThresholdedRelu", [](double x) { return x > 1 ? x : 0.0; }},
+};
+const Function kFunctionsOfBytes[] = {
+    {"Acos", std::acos}, {"Acosh", std::acosh}, {"Asin", std::asin}, {"Asinh", std::asinh},
+    {"Atan", std::atan}, {"Atanh", std::atanh}, {"Cosh", std::cosh}, {"Sinh", std::sinh},
 };
 
 TEST(Functions, OfFloatsAreThoseOfTheirNames) {
@@ -70,6 +64,93 @@ TEST(Functions, OfFloatsAreThoseOfTheirNames) {
         EXPECT_NEAR(out[i], wanted, 2e-6 * std::max(1.0, std::abs(wanted))) << row.name << " " << in[i];
       }
     }
+  }
+}
+
+TEST(Functions, OfFloatsHaveTheAttributesOfTheStandard) {
+  const std::vector<float> in = {-4, -1.5F, -0.25F, 0.5F, 1.75F, 7};
+  struct Row {
+    const char* name;
+    std::vector<std::string> attributes;
+    double (*of)(double);
+    int64_t opset = 17;
+  };
+  const Row rows[] = {
+      {"Elu", {real("alpha", 2)}, [](double x) { return x < 0 ? 2 * std::expm1(x) : x; }},
+      {"Celu", {real("alpha", 2)}, [](double x) { return x < 0 ? 2 * std::expm1(x / 2) : x; }},
+      {"Selu", {real("alpha", 2), real("gamma", 3)}, [](double x) { return 3 * (x < 0 ? 2 * std::expm1(x) : x); }},
+      {"ThresholdedRelu", {real("alpha", 0.5)}, [](double x) { return x > 0.5 ? x : 0; }},
+      {"HardSigmoid",
+       {real("alpha", 0.5), real("beta", 0.25)},
+       [](double x) { return std::clamp(x / 2 + 0.25, 0.0, 1.0); }},
+      {"Swish", {real("alpha", 2)}, [](double x) { return x / (1 + std::exp(-2 * x)); }, 24}};
+  for (const Row& row : rows) {
+    const auto out =
+        run(Parts{.nodes = {node(row.name, {"x"}, {"y"}, row.attributes)}, .constants = {}, .opset = row.opset}, in);
+    ASSERT_EQ(out.size(), in.size()) << row.name;
+    for (size_t i = 0; i < in.size(); ++i)
+      EXPECT_NEAR(out[i], row.of(in[i]), 4e-6 * (1 + std::abs(row.of(in[i])))) << row.name << " " << in[i];
+  }
+}
+
+struct ByHand {
+  const char* name;
+  Parts parts;
+  std::vector<float> want;
+};
+
+// Of two rows of three: -1 3 2, -4 5 6.
+std::vector<ByHand> by_hand() {
+  const std::string k = floats("k", {2, 2}, {1, 2, 3, 4}), column = floats("c", {2, 1}, {10, 20});
+  const auto flat = [](Parts parts) { return parts.inputs = {value("x", {2, 3})}, parts; };
+  const auto image = [](Parts parts) { return parts.inputs = {value("x", {1, 6, 1})}, parts; };
+  const float a = std::sqrt(1 / (14.0F / 3)), b = std::sqrt(1 / (77.0F / 3));
+  const auto lrn = [](float x, float squares) { return x / std::sqrt(1 + squares); };
+  return {
+      {"l1", one("ReduceL1", {}, {ints("axes", {2})}), {6, 15}},
+      {"squares", one("ReduceSumSquare", {}, {ints("axes", {1}), number("keepdims", 0)}), {17, 34, 40}},
+      {"log_sum", one("ReduceLogSum", {}, {ints("axes", {2})}), {std::log(4.0F), std::log(7.0F)}},
+      {"log_sum_exp",
+       one("ReduceLogSumExp", {}, {ints("axes", {2}), number("keepdims", 0)}),
+       {3 + std::log1p(std::exp(-4.0F) + std::exp(-1.0F)), 6 + std::log1p(std::exp(-10.0F) + std::exp(-1.0F))}},
+      {"rms",
+       one("RMSNormalization", {"s"}, {real("epsilon", 0)}, {floats("s", {3}, {1, 2, 3})}, 23),
+       {-a, 6 * a, 6 * a, -4 * b, 10 * b, 18 * b}},
+      {"lp", one("LpNormalization", {}, {number("p", 1)}), {-1.0F / 6, 0.5, 1.0F / 3, -4.0F / 15, 1.0F / 3, 0.4F}},
+      {"group_norm",
+       image(one("GroupNormalization", {"s", "o"}, {number("num_groups", 2), real("epsilon", 0)},
+                 {floats("s", {6}, {1, 1, 1, 2, 2, 2}), floats("o", {6}, {0, 0, 0, 1, 1, 1})}, 21)),
+       {-1.37281295F, 0.98058068F, 0.39223227F, -1.8167474F, 2.18599891F, 2.6307485F}},
+      {"lrn",
+       image(one("LRN", {}, {number("size", 3), real("alpha", 3), real("beta", 0.5)})),
+       {lrn(-1, 10), lrn(3, 14), lrn(2, 29), lrn(-4, 45), lrn(5, 77), lrn(6, 61)}},
+      {"cum_sum", one("CumSum", {"a"}, {number("reverse", 1)}, {int64s("a", {2})}), {4, 5, 2, 7, 11, 6}},
+      {"mean",
+       one("Mean", {"k", "c"}, {}, {floats("k", {3}, {0, 3, 6}), column}),
+       {3, 16.0F / 3, 6, 16.0F / 3, 28.0F / 3, 32.0F / 3}},
+      {"sum_of_rows", one("Sum", {"c"}, {}, {column}), {9, 13, 12, 16, 25, 26}},
+      {"power", one("Pow", {"two"}, {}, {int64s("two", {2})}), {1, 9, 4, 16, 25, 36}},
+      {"gemm",
+       flat(one("Gemm", {"k", "c"}, {real("alpha", 0.5), real("beta", 2), number("transA", 1)},
+                {k, floats("c", {3, 1}, {1, 2, 3})})),
+       {-4.5, -7, 13, 17, 16, 20}},
+      {"edge",
+       one("Pad", {"p"}, {word("mode", "edge")}, {int64s("p", {0, 0, 1, 0, 0, 1})}),
+       {-1, -1, 3, 2, 2, -4, -4, 5, 6, 6}},
+      {"wrap",
+       one("Pad", {"p"}, {word("mode", "wrap")}, {int64s("p", {0, 0, 1, 0, 0, 1})}),
+       {2, -1, 3, 2, -1, 6, -4, 5, 6, -4}},
+      {"constant_output",
+       {.nodes = {node("Shape", {"x"}, {"s"}), node("Cast", {"s"}, {"y"}, {number("to", kFloat)})}},
+       {1, 2, 3}},
+  };
+}
+
+TEST(Functions, OfSeveralNumbersAreThoseOfTheStandard) {
+  for (const ByHand& row : by_hand()) {
+    const std::vector<float> got = run(row.parts, std::vector<float>{-1, 3, 2, -4, 5, 6});
+    ASSERT_EQ(got.size(), row.want.size()) << row.name;
+    for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], row.want[i], 1e-5) << row.name << " " << i;
   }
 }
 

@@ -54,7 +54,7 @@ class Importer {
         options_(options),
         links_(links_of(model_)),
         units_(units_of(model_, links_)),
-        whole_{links_, {plain_ops(), axis_ops(), recurrent_ops()}, has_kernel},
+        whole_{links_, {plain_ops(), function_ops(), axis_ops(), recurrent_ops()}, has_kernel},
         lowering_(model_, type_for(model_, units_), &whole_) {}
 
   Result<ir::Graph> run(std::string name) {
@@ -198,13 +198,17 @@ class Importer {
     return lowering_.add_opaque(node, quants);
   }
 
+  Result<ir::TensorId> constant_output(int id) {
+    const Value& value = model_.value(id);
+    SK_TRY_ASSIGN(const std::vector<int32_t> dims, lowering_.dims(id));
+    return lowering_.copy_of(lowering_.constant(value.dtype, dims, Bytes(value.data.begin(), value.data.end())));
+  }
+
   Result<void> add_outputs() {
     for (const NamedValue& out : file_.outputs) {
       const auto context = fmt::format("output '{}'", printable(out.name));
       SK_TRY(bring(out.value));
-      auto id = model_.value(out.value).is_constant
-                    ? Result<ir::TensorId>(error(ErrorCode::unsupported, "it is a constant"))
-                    : lowering_.as_in_file(out.value);
+      auto id = model_.value(out.value).is_constant ? constant_output(out.value) : lowering_.as_in_file(out.value);
       if (!id.ok()) return std::move(id).error().with_context(context);
       const auto& graph = lowering_.graph;
       const bool is_named = std::ranges::count(graph.inputs, *id) + std::ranges::count(graph.outputs, *id) != 0;

@@ -35,7 +35,7 @@ struct LowerRow;
 // operation too.
 struct WholeFile {
   const Links& links;
-  std::array<std::span<const LowerRow>, 3> rows;  // for nodes outside of units; they come before the rows of units
+  std::array<std::span<const LowerRow>, 4> rows;  // for nodes outside of units; they come before the rows of units
   Result<void> (*check)(const ir::Graph& alone);  // an error if the CPU cannot run the operation
 };
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "frontend/onnx/file_ops.h"
@@ -40,6 +41,11 @@ Result<std::vector<int32_t>> axes_of(Lowering& l, size_t rank) {
   return out;
 }
 
+void reshape(Lowering& l, TensorId from, TensorId to) {
+  const std::vector<int32_t> dims = l.graph.tensor(to).shape.dims;
+  l.emit(OpKind::reshape, ir::ReshapeAttrs{dims}, {from, l.ints(dims)}, to);
+}
+
 template <OpKind kind>
 Result<void> reduce(Lowering& l) {
   SK_TRY_ASSIGN(const auto dims, l.input_dims(0));
@@ -52,16 +58,43 @@ Result<void> reduce(Lowering& l) {
   return {};
 }
 
-Result<void> reduce_l2(Lowering& l) {
+// A sum of `before` of each element (identity: reshape), and `after` of the sum.
+template <OpKind before, OpKind after>
+Result<void> reduce_by(Lowering& l) {
   SK_TRY(needs_float(l));
   SK_TRY_ASSIGN(const auto dims, l.input_dims(0));
   SK_TRY_ASSIGN(const std::vector<int32_t> axes, axes_of(l, dims.size()));
   SK_TRY_ASSIGN(const InOut io, in_out(l, Layout::plain));
-  const TensorId squares = like(l, io.from), sums = like(l, io.to);
-  l.emit(OpKind::square, ir::NoAttrs{}, {io.from}, squares);
-  l.emit(OpKind::sum, ir::ReduceAttrs{.keep_dims = int_of(l.node(), "keepdims", 1) != 0}, {squares, l.ints(axes)},
+  TensorId elements = io.from;
+  if (before != OpKind::reshape) {
+    elements = like(l, io.from);
+    l.emit(before, ir::NoAttrs{}, {io.from}, elements);
+  }
+  const TensorId sums = after == OpKind::reshape ? io.to : like(l, io.to);
+  l.emit(OpKind::sum, ir::ReduceAttrs{.keep_dims = int_of(l.node(), "keepdims", 1) != 0}, {elements, l.ints(axes)},
          sums);
-  l.emit(OpKind::sqrt, ir::NoAttrs{}, {sums}, io.to);
+  if (after != OpKind::reshape) l.emit(after, ir::NoAttrs{}, {sums}, io.to);
+  return {};
+}
+
+// The largest element is subtracted first, so that no exponential is infinite.
+Result<void> reduce_log_sum_exp(Lowering& l) {
+  SK_TRY(needs_float(l));
+  SK_TRY_ASSIGN(const auto dims, l.input_dims(0));
+  SK_TRY_ASSIGN(const std::vector<int32_t> axes, axes_of(l, dims.size()));
+  SK_TRY_ASSIGN(const InOut io, in_out(l, Layout::plain));
+  std::vector<int32_t> few = io.dims;
+  for (const int32_t axis : axes) few[static_cast<size_t>(axis)] = 1;
+  const TensorId most = l.temporary(few, {}), below = like(l, io.from), powers = like(l, io.from),
+                 sums = l.temporary(few, {}), logs = l.temporary(few, {}), out = l.temporary(few, {});
+  const ir::ReduceAttrs keep{.keep_dims = true};
+  l.emit(OpKind::reduce_max, keep, {io.from, l.ints(axes)}, most);
+  arithmetic(l, OpKind::sub, io.from, most, below);
+  l.emit(OpKind::exp, ir::NoAttrs{}, {below}, powers);
+  l.emit(OpKind::sum, keep, {powers, l.ints(axes)}, sums);
+  l.emit(OpKind::log, ir::NoAttrs{}, {sums}, logs);
+  arithmetic(l, OpKind::add, logs, most, out);
+  reshape(l, out, io.to);
   return {};
 }
 
@@ -76,8 +109,7 @@ Result<void> arg(Lowering& l) {
   dims.erase(dims.begin() + axis);
   const TensorId picked = l.temporary_of(ir::DType::int64, dims);
   l.emit(kind, ir::NoAttrs{}, {io.from, l.ints({static_cast<int32_t>(axis)})}, picked);
-  const std::vector<int32_t> shape = l.graph.tensor(io.to).shape.dims;
-  l.emit(OpKind::reshape, ir::ReshapeAttrs{shape}, {picked, l.ints(shape)}, io.to);
+  reshape(l, picked, io.to);
   return {};
 }
 
@@ -216,6 +248,127 @@ Result<void> instance_norm(Lowering& l) {
   return normalized(l, io, axes, float_of(l.node(), "epsilon", 1e-5F), scale, offset);
 }
 
+// Channels in groups: [n, groups, the rest], each normalized, then scaled by channel.
+Result<void> group_norm(Lowering& l) {
+  SK_TRY(needs_float(l));
+  SK_TRY_ASSIGN(const InOut io, in_out(l, Layout::plain));
+  const auto groups = int_of(l.node(), "num_groups", 0);
+  if (io.dims.size() < 2 || groups < 1 || io.dims[1] % groups != 0)
+    return error(ErrorCode::malformed, "its {} groups do not fit its channels", groups);
+  const auto count = static_cast<int32_t>(groups);
+  const bool is_by_group = l.node().since < 21;  // scale and offset
+  std::array<TensorId, 2> factors{};
+  for (size_t i = 0; i < 2; ++i) {
+    SK_TRY_ASSIGN(const TensorId given, per_channel(l, i + 1, is_by_group ? count : io.dims[1]));
+    std::vector<int32_t> dims(io.dims.size(), 1);
+    dims[1] = is_by_group ? count : io.dims[1];
+    if (is_by_group) dims = {1, count, 1};
+    factors[i] = l.temporary(dims, {});
+    reshape(l, given, factors[i]);
+  }
+  const int64_t rest = ir::Shape{io.dims}.elems() / io.dims[0] / groups;
+  const TensorId grouped = l.temporary({io.dims[0], count, static_cast<int32_t>(rest)}, {});
+  reshape(l, io.from, grouped);
+  InOut inner{.dims = {}, .from = grouped, .to = like(l, grouped)};
+  if (is_by_group) {
+    SK_TRY(normalized(l, inner, {2}, float_of(l.node(), "epsilon", 1e-5F), factors[0], factors[1]));
+    reshape(l, inner.to, io.to);
+    return {};
+  }
+  SK_TRY(normalized(l, inner, {2}, float_of(l.node(), "epsilon", 1e-5F), number(l, 1), ir::kNoTensor));
+  const TensorId back = like(l, io.from);
+  reshape(l, inner.to, back);
+  arithmetic(l, OpKind::add, arithmetic(l, OpKind::mul, back, factors[0], like(l, back)), factors[1], io.to);
+  return {};
+}
+
+// x / sqrt(mean of squares + epsilon), over `axis` and the later dimensions.
+Result<void> rms_norm(Lowering& l) {
+  SK_TRY(needs_float(l));
+  SK_TRY_ASSIGN(const InOut io, in_out(l, Layout::plain));
+  SK_TRY_ASSIGN(const int64_t axis, axis_of(l, io.dims.size(), -1));
+  SK_TRY_ASSIGN(const TensorId scale, l.read(1, Layout::plain));
+  std::vector<int32_t> axes(io.dims.size() - static_cast<size_t>(axis)), few = io.dims;
+  std::iota(axes.begin(), axes.end(), static_cast<int32_t>(axis));
+  for (const int32_t one : axes) few[static_cast<size_t>(one)] = 1;
+  const TensorId squares = like(l, io.from), mean = l.temporary(few, {}), by = l.temporary(few, {});
+  l.emit(OpKind::square, ir::NoAttrs{}, {io.from}, squares);
+  l.emit(OpKind::mean, ir::ReduceAttrs{.keep_dims = true}, {squares, l.ints(axes)}, mean);
+  const TensorId safe =
+      arithmetic(l, OpKind::add, mean, number(l, float_of(l.node(), "epsilon", 1e-5F)), l.temporary(few, {}));
+  l.emit(OpKind::rsqrt, ir::NoAttrs{}, {safe}, by);
+  arithmetic(l, OpKind::mul, arithmetic(l, OpKind::mul, io.from, by, like(l, io.from)), scale, io.to);
+  return {};
+}
+
+// x / norm over `axis`; 0 where the norm is 0.
+Result<void> lp_norm(Lowering& l) {
+  SK_TRY(needs_float(l));
+  SK_TRY_ASSIGN(const InOut io, in_out(l, Layout::plain));
+  SK_TRY_ASSIGN(const int64_t axis, axis_of(l, io.dims.size(), -1));
+  const int64_t p = int_of(l.node(), "p", 2);
+  if (p != 1 && p != 2) return error(ErrorCode::malformed, "its p is {}", p);
+  std::vector<int32_t> few = io.dims;
+  few[static_cast<size_t>(axis)] = 1;
+  const TensorId elements = like(l, io.from);
+  TensorId norm = l.temporary(few, {});
+  l.emit(p == 1 ? OpKind::abs : OpKind::square, ir::NoAttrs{}, {io.from}, elements);
+  l.emit(OpKind::sum, ir::ReduceAttrs{.keep_dims = true}, {elements, l.ints({static_cast<int32_t>(axis)})}, norm);
+  if (p == 2) {
+    const TensorId root = l.temporary(few, {});
+    l.emit(OpKind::sqrt, ir::NoAttrs{}, {norm}, root);
+    norm = root;
+  }
+  const TensorId safe = l.temporary(few, {});
+  l.emit(OpKind::maximum, ir::NoAttrs{}, {norm, number(l, std::numeric_limits<float>::min())}, safe);
+  arithmetic(l, OpKind::div, io.from, safe, io.to);
+  return {};
+}
+
+// x / (bias + alpha / size * sum of squares of neighbouring channels)^beta. TensorFlow Lite's operation leaves out the
+// last neighbour.
+Result<void> local_response_norm(Lowering& l) {
+  SK_TRY(needs_float(l));
+  SK_TRY_ASSIGN(const InOut io, in_out(l, Layout::plain));
+  constexpr int64_t kMost = 64;
+  const int64_t size = int_of(l.node(), "size", 0);
+  if (io.dims.size() < 2 || size < 1 || size > kMost)
+    return error(ErrorCode::unsupported, "its size is {}, not 1 to {}", size, kMost);
+  const auto rank = static_cast<int32_t>(io.dims.size()), count = static_cast<int32_t>(size);
+  std::vector<int32_t> margins(io.dims.size() * 2), wide = io.dims, first(io.dims.size());
+  margins[2] = (count - 1) / 2, margins[3] = count / 2;
+  wide[1] += count - 1;
+  const TensorId squares = like(l, io.from), padded = l.temporary(wide, {}), sum = like(l, io.from);
+  l.emit(OpKind::square, ir::NoAttrs{}, {io.from}, squares);
+  l.emit(OpKind::pad, ir::NoAttrs{}, {squares, l.ints(margins, {rank, 2})}, padded);
+  std::vector<TensorId> neighbours;
+  for (first[1] = 0; first[1] < count; ++first[1]) {
+    neighbours.push_back(like(l, io.from));
+    l.emit(OpKind::slice, ir::NoAttrs{}, {padded, l.ints(first), l.ints(io.dims)}, neighbours.back());
+  }
+  l.emit(OpKind::add_n, ir::NoAttrs{}, neighbours, sum);
+  const float factor = float_of(l.node(), "alpha", 0.0001F) / static_cast<float>(size);
+  const TensorId scaled = arithmetic(l, OpKind::mul, sum, number(l, factor), like(l, io.from));
+  const TensorId base = arithmetic(l, OpKind::add, scaled, number(l, float_of(l.node(), "bias", 1)), like(l, io.from));
+  const TensorId by = like(l, io.from);
+  l.emit(OpKind::pow, ir::NoAttrs{}, {base, number(l, -float_of(l.node(), "beta", 0.75F))}, by);
+  arithmetic(l, OpKind::mul, io.from, by, io.to);
+  return {};
+}
+
+Result<void> cum_sum(Lowering& l) {
+  SK_TRY_ASSIGN(const InOut io, in_out(l, Layout::plain));
+  SK_TRY_ASSIGN(const auto axis, l.list(1));
+  const auto rank = std::ssize(io.dims);
+  if (!axis || axis->size() != 1 || (*axis)[0] < -rank || (*axis)[0] >= rank)
+    return error(ErrorCode::malformed, "its axis is outside its {} dimensions", rank);
+  l.emit(OpKind::cumsum,
+         ir::CumsumAttrs{.exclusive = int_of(l.node(), "exclusive", 0) != 0,
+                         .reverse = int_of(l.node(), "reverse", 0) != 0},
+         {io.from, l.ints({static_cast<int32_t>((*axis)[0])}, {1})}, io.to);
+  return {};
+}
+
 // A batch normalization with constants: a factor and an addend for each channel.
 Result<void> batch_norm(Lowering& l) {
   SK_TRY(needs_float(l));
@@ -248,7 +401,11 @@ constexpr std::array kRows = {
     LowerRow{"ReduceMax", reduce<OpKind::reduce_max>},
     LowerRow{"ReduceMin", reduce<OpKind::reduce_min>},
     LowerRow{"ReduceProd", reduce<OpKind::reduce_prod>},
-    LowerRow{"ReduceL2", reduce_l2},
+    LowerRow{"ReduceL1", reduce_by<OpKind::abs, OpKind::reshape>},
+    LowerRow{"ReduceL2", reduce_by<OpKind::square, OpKind::sqrt>},
+    LowerRow{"ReduceSumSquare", reduce_by<OpKind::square, OpKind::reshape>},
+    LowerRow{"ReduceLogSum", reduce_by<OpKind::reshape, OpKind::log>},
+    LowerRow{"ReduceLogSumExp", reduce_log_sum_exp},
     LowerRow{"ArgMax", arg<OpKind::arg_max>},
     LowerRow{"ArgMin", arg<OpKind::arg_min>},
     LowerRow{"Gather", gather},
@@ -257,6 +414,11 @@ constexpr std::array kRows = {
     LowerRow{"LayerNormalization", layer_norm},
     LowerRow{"InstanceNormalization", instance_norm},
     LowerRow{"BatchNormalization", batch_norm},
+    LowerRow{"GroupNormalization", group_norm},
+    LowerRow{"RMSNormalization", rms_norm},
+    LowerRow{"LpNormalization", lp_norm},
+    LowerRow{"LRN", local_response_norm},
+    LowerRow{"CumSum", cum_sum},
 };
 
 }  // namespace

@@ -201,6 +201,30 @@ Result<double> filler_of(const Lowering& l) {
   return real;
 }
 
+// Selects along each axis: the nearest element, or, from the other end, the next ones. `margins`: before and after, by
+// axis.
+void repeat_into_margins(Lowering& l, TensorId from, const std::vector<int32_t>& margins, bool wraps, TensorId to) {
+  std::vector<int32_t> dims = l.graph.tensor(from).shape.dims;
+  const ir::Quant quant = l.graph.tensor(from).quant;
+  bool is_done = false;
+  for (size_t axis = 0; axis < dims.size(); ++axis) {
+    const int32_t before = margins[2 * axis], size = dims[axis], last = size + margins[2 * axis + 1];
+    if (before == 0 && last == size) continue;
+    std::vector<int32_t> which;
+    for (int32_t i = -before; i < last; ++i)
+      which.push_back(wraps ? ((i % size) + size) % size : std::clamp(i, 0, size - 1));
+    dims[axis] = static_cast<int32_t>(which.size());
+    const TensorId next = l.temporary_of(l.graph.tensor(from).dtype, dims, quant);
+    l.emit(OpKind::gather, ir::GatherAttrs{.axis = static_cast<int32_t>(axis)}, {from, l.ints(which)}, next);
+    from = next;
+    is_done = true;
+  }
+  if (is_done)
+    l.graph.ops.back().outputs = {to};
+  else
+    l.emit(OpKind::reshape, ir::ReshapeAttrs{dims}, {from, l.ints(dims)}, to);
+}
+
 // `from`: the image and the margins. `out`: how the result is quantized in the end.
 Result<void> fill_margins(Lowering& l, std::vector<TensorId> from, TensorId to, const ir::Quant& out) {
   SK_TRY_ASSIGN(const double real, filler_of(l));
@@ -250,6 +274,8 @@ Result<void> pad(Lowering& l) {
   const TensorId same = l.before_requantize(to, l.graph.tensor(from).quant);
   if (mode == "reflect")
     l.emit(OpKind::mirror_pad, ir::MirrorPadAttrs{}, {from, margins}, same);
+  else if (mode == "edge" || mode == "wrap")
+    repeat_into_margins(l, from, both, mode == "wrap", same);
   else if (mode != "constant")
     return error(ErrorCode::unsupported, "its mode is {}", mode);
   else

@@ -53,66 +53,10 @@ Result<void> leaky_relu(Lowering& l) {
   return {};
 }
 
-Result<void> elu(Lowering& l) {
-  if (float_of(l.node(), "alpha", 1) != 1) return error(ErrorCode::unsupported, "its alpha is not 1");
-  SK_TRY_ASSIGN(const InOut io, in_out(l));
-  l.emit(OpKind::elu, ir::NoAttrs{}, {io.from}, io.to);
-  return {};
-}
-
 Result<void> gelu(Lowering& l) {
   SK_TRY_ASSIGN(const InOut io, in_out(l));
   l.emit(OpKind::gelu, ir::GeluAttrs{.approximate = string_of(l.node(), "approximate", "none") == "tanh"}, {io.from},
          io.to);
-  return {};
-}
-
-Result<void> hard_sigmoid(Lowering& l) {
-  SK_TRY(needs_float(l));
-  SK_TRY_ASSIGN(const InOut io, in_out(l));
-  const TensorId scaled =
-      arithmetic(l, OpKind::mul, io.from, number(l, float_of(l.node(), "alpha", 0.2F)), like(l, io.from));
-  const TensorId moved =
-      arithmetic(l, OpKind::add, scaled, number(l, float_of(l.node(), "beta", 0.5F)), like(l, io.from));
-  l.emit(OpKind::relu_0_to_1, ir::NoAttrs{}, {moved}, io.to);
-  return {};
-}
-
-// Formula 7.1.26 of Abramowitz and Stegun, Handbook of Mathematical Functions: error at most 1.5e-7.
-Result<void> erf(Lowering& l) {
-  SK_TRY(needs_float(l));
-  SK_TRY_ASSIGN(const InOut io, in_out(l));
-  const auto binary = [&](OpKind kind, TensorId a, TensorId b) { return arithmetic(l, kind, a, b, like(l, io.from)); };
-  const auto unary = [&](OpKind kind, TensorId a) {
-    const TensorId to = like(l, io.from);
-    l.emit(kind, ir::NoAttrs{}, {a}, to);
-    return to;
-  };
-  const TensorId scaled = binary(OpKind::mul, unary(OpKind::abs, io.from), number(l, 0.3275911F));
-  const TensorId t = binary(OpKind::div, number(l, 1), binary(OpKind::add, scaled, number(l, 1)));
-  TensorId sum = binary(OpKind::mul, t, number(l, 1.061405429F));
-  for (const float factor : {-1.453152027F, 1.421413741F, -0.284496736F, 0.254829592F})
-    sum = binary(OpKind::mul, binary(OpKind::add, sum, number(l, factor)), t);
-  const TensorId tail =
-      binary(OpKind::mul, sum, unary(OpKind::exp, unary(OpKind::neg, unary(OpKind::square, io.from))));
-  arithmetic(l, OpKind::mul, unary(OpKind::sign, io.from), binary(OpKind::sub, number(l, 1), tail), io.to);
-  return {};
-}
-
-Result<void> reciprocal(Lowering& l) {
-  SK_TRY(needs_float(l));
-  SK_TRY_ASSIGN(const InOut io, in_out(l));
-  arithmetic(l, OpKind::div, number(l, 1), io.from, io.to);
-  return {};
-}
-
-Result<void> swish(Lowering& l) {
-  SK_TRY(needs_float(l));
-  if (float_of(l.node(), "alpha", 1) != 1) return error(ErrorCode::unsupported, "its alpha is not 1");
-  SK_TRY_ASSIGN(const InOut io, in_out(l));
-  const TensorId share = like(l, io.from);
-  l.emit(OpKind::logistic, ir::NoAttrs{}, {io.from}, share);
-  arithmetic(l, OpKind::mul, io.from, share, io.to);
   return {};
 }
 
@@ -174,7 +118,59 @@ Result<void> binary(Lowering& l) {
   return of_all(l, kind, 2);
 }
 Result<void> where(Lowering& l) { return of_all(l, OpKind::select_v2, 3); }
-Result<void> sum(Lowering& l) { return of_all(l, OpKind::add_n, 0); }
+
+// The shape of a sum, of shapes that fit.
+std::vector<int32_t> broadcast_dims(const std::vector<int32_t>& a, const std::vector<int32_t>& b) {
+  std::vector<int32_t> out = a.size() < b.size() ? b : a;
+  const std::vector<int32_t>& other = a.size() < b.size() ? a : b;
+  for (size_t i = 0; i < other.size(); ++i) {
+    int32_t& dim = out[out.size() - 1 - i];
+    dim = std::max(dim, other[other.size() - 1 - i]);
+  }
+  return out;
+}
+
+Result<void> sum_or_mean(Lowering& l, bool is_mean) {
+  if (is_mean || l.unit().inputs.empty()) SK_TRY(needs_float(l));
+  Layout layout = Layout::plain;
+  SK_TRY_ASSIGN(const std::vector<TensorId> from, operands(l, layout));
+  SK_TRY_ASSIGN(const TensorId to, l.write(0, layout));
+  const auto dims = [&](TensorId id) { return l.graph.tensor(id).shape.dims; };
+  TensorId sum = from[0];
+  if (std::ranges::all_of(from, [&](TensorId id) { return dims(id) == dims(sum); })) {
+    sum = like(l, to);
+    l.emit(OpKind::add_n, ir::NoAttrs{}, from, sum);
+  } else {  // in pairs, which may be broadcast
+    for (size_t i = 1; i < from.size(); ++i)
+      sum = arithmetic(l, OpKind::add, sum, from[i],
+                       l.temporary_of(l.graph.tensor(to).dtype, broadcast_dims(dims(sum), dims(from[i]))));
+  }
+  if (is_mean) arithmetic(l, OpKind::mul, sum, number(l, 1 / static_cast<float>(from.size())), to);
+  l.graph.ops.back().outputs = {to};
+  return {};
+}
+Result<void> sum(Lowering& l) { return sum_or_mean(l, false); }
+Result<void> mean(Lowering& l) { return sum_or_mean(l, true); }
+
+// The exponent may have another type: a constant is converted.
+Result<void> pow(Lowering& l) {
+  const auto value = [&](size_t i) { return l.input(i) == nullptr ? nullptr : &l.model().value(l.input(i)->value); };
+  const auto read = value(1) == nullptr ? std::nullopt : numbers(*value(1));
+  if (!read || value(0) == nullptr || value(0)->dtype != ir::DType::float32 || value(1)->dtype == ir::DType::float32)
+    return binary<OpKind::pow>(l);
+  SK_TRY_ASSIGN(const auto dims, l.input_dims(1));
+  SK_TRY_ASSIGN(const InOut io, in_out(l, dims.empty() ? std::nullopt : std::optional(Layout::plain)));
+  Bytes bytes(read->size() * 4);
+  for (size_t i = 0; i < read->size(); ++i) store_le(&bytes[4 * i], static_cast<float>((*read)[i]));
+  l.emit(OpKind::pow, ir::NoAttrs{}, {io.from, l.constant(ir::DType::float32, dims, std::move(bytes))}, io.to);
+  return {};
+}
+
+// The rest has the sign of the divisor; with fmod=1 that of the number.
+Result<void> mod(Lowering& l) {
+  if (int_of(l.node(), "fmod", 0) != 0) return error(ErrorCode::unsupported, "fmod is not supported");
+  return binary<OpKind::floor_mod>(l);
+}
 
 Result<void> prelu(Lowering& l) {
   SK_TRY_ASSIGN(const auto dims, l.input_dims(0));
@@ -227,14 +223,10 @@ constexpr std::array kRows = {
     LowerRow{"Not", unary<OpKind::logical_not>},
     LowerRow{"Cast", unary<OpKind::cast>},
     LowerRow{"LeakyRelu", leaky_relu},
-    LowerRow{"Elu", elu},
     LowerRow{"Gelu", gelu},
-    LowerRow{"HardSigmoid", hard_sigmoid},
-    LowerRow{"Erf", erf},
-    LowerRow{"Reciprocal", reciprocal},
-    LowerRow{"Swish", swish},
     LowerRow{"Clip", clip},
-    LowerRow{"Pow", binary<OpKind::pow>},
+    LowerRow{"Pow", pow},
+    LowerRow{"Mod", mod},
     LowerRow{"Equal", binary<OpKind::equal>},
     LowerRow{"Greater", binary<OpKind::greater>},
     LowerRow{"Less", binary<OpKind::less>},
@@ -242,8 +234,10 @@ constexpr std::array kRows = {
     LowerRow{"LessOrEqual", binary<OpKind::less_equal>},
     LowerRow{"And", binary<OpKind::logical_and>},
     LowerRow{"Or", binary<OpKind::logical_or>},
+    LowerRow{"Xor", binary<OpKind::not_equal>},
     LowerRow{"Where", where},
     LowerRow{"Sum", sum},
+    LowerRow{"Mean", mean},
     LowerRow{"PRelu", prelu},
     LowerRow{"Expand", expand},
     LowerRow{"Tile", tile},

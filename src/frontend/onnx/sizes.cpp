@@ -384,7 +384,9 @@ constexpr Row kRows[] = {
     {" Pad ", pad},
     {" Resize Upsample ", resize},
     {" Gather ", gather},
-    {" ReduceMean ReduceSum ReduceMax ReduceMin ReduceProd ReduceL1 ReduceL2 ReduceSumSquare ReduceLogSumExp ", reduce},
+    {" ReduceMean ReduceSum ReduceMax ReduceMin ReduceProd ReduceL1 ReduceL2 ReduceSumSquare ReduceLogSum "
+     "ReduceLogSumExp ",
+     reduce},
     {" ArgMax ArgMin ", arg, Type::whole},
     {" TopK ", top_k},
     {" Shape ", shape, Type::whole},
