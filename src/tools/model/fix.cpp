@@ -42,7 +42,8 @@ struct Report {
   std::vector<std::string> approximations;
   Placed before, after;
   Difference difference;
-  bool is_copy = false;  // a copy of the model: no change helps
+  bool is_copy = false;     // a copy of the model: no change helps
+  bool is_refused = false;  // the rewritten network is slower
 };
 
 // Smaller differences of shares and times count as equal.
@@ -54,7 +55,7 @@ runtime::SessionOptions session_options(const Options& options) {
   return out;
 }
 
-// True if `one` is better for any user: fewer operations or parts, more claimed work, or less time.
+// True if `one` has fewer operations or parts, more claimed work, or less time.
 bool is_better(const Placed& one, const Placed& than) {
   if (one.left < than.left || one.host_ops < than.host_ops) return true;
   if (one.left == than.left && one.npu_parts < than.npu_parts) return true;
@@ -62,8 +63,9 @@ bool is_better(const Placed& one, const Placed& than) {
   return one.time && than.time && one.time->whole_us() < than.time->whole_us() * (1 - kWorth);
 }
 
+// Differences within the prediction's error do not count.
 bool is_slower(const Placed& one, const Placed& than) {
-  return one.time && than.time && one.time->whole_us() > than.time->whole_us() * (1 + kWorth);
+  return one.time && than.time && one.time->whole_us() > than.time->whole_us() * (1 + one.time->error);
 }
 
 // Runs the exact passes; with --approximate, weights share scales too.
@@ -159,7 +161,7 @@ std::string print_difference(const Difference& off) {
 
 void print_changes(const Report& report) {
   if (!report.rewrites.empty())
-    out("rewritten, each with the same results on Skillet's kernels and in TensorFlow Lite 2.14\n"
+    out("rewritten, each with the same results on Skillet's and TensorFlow Lite's reference kernels\n"
         "{}{}\n",
         compile::print(report.rewrites), print_elsewhere(report.rewrites));
   if (!report.approximations.empty()) out("approximated\n");
@@ -176,10 +178,13 @@ void print_text(const Options& options, const Report& report) {
   table.add({"operations left to the CPU", print_left(report.before), print_left(report.after)});
   out("{}{}", table.print(), why_claims_differ(report.before, report.after));
   if (report.is_copy) {
-    out("nothing to fix; the file is a copy{}\n",
-        report.rewrites.empty()
+    out("{}; the file is a copy{}\n",
+        report.is_refused ? "the rewritten network is predicted to be slower" : "nothing to fix",
+        report.is_refused ? " (--always writes it)"
+        : report.rewrites.empty()
             ? ""
-            : ": Skillet does these rewrites when it runs a model (--always writes them for other runtimes)");
+            : ": Skillet does these rewrites when it runs a model (--always writes them for other "
+              "runtimes)");
   } else {
     if (is_slower(report.after, report.before))
       out("the whole network is predicted to be slower on {}\n", report.device);
@@ -243,7 +248,9 @@ Result<void> fix(const Options& options, Outcome& outcome) {
     return error(ErrorCode::internal, "the passes changed results ({}): nothing is written",
                  print_difference(report.difference));
   const bool is_changed = !report.rewrites.empty() || !report.approximations.empty();
-  if (!is_changed || !(options.always || is_better(report.after, report.before))) give_back(report);
+  const bool is_gain = is_better(report.after, report.before);
+  report.is_refused = is_changed && is_gain && is_slower(report.after, report.before) && !options.always;
+  if (!is_changed || report.is_refused || !(options.always || is_gain)) give_back(report);
   SK_TRY(write_file(options.output, report.is_copy ? given : written));
   if (options.json)
     print_json(options, report);
@@ -260,7 +267,8 @@ void add_fix(CommandLine& app, Outcome& outcome) {
       "fix",
       "Rewrite the model: operations that a chip takes replace those that it does not take.\n"
       "If nothing is gained, the file is a copy. Results on the CPU kernels stay the same bit by bit, except with\n"
-      "--approximate; in LiteRT 2.3.0 FULLY_CONNECTED that became CONV_2D may differ by 1 (docs/models.md).\n"
+      "--approximate. TensorFlow Lite's optimized kernels may differ by 1 from its reference kernels, in the\n"
+      "model and in the new file (docs/models.md).\n"
       "Example: skillet fix models/digits.tflite -o fixed.tflite --device sim:a311d");
   verb.option("MODEL", options->model, "a .tflite file").required();
   verb.option("-o,--output", options->output, "file to write").required().check(not_empty());

@@ -24,6 +24,7 @@ std::vector<int32_t> ints_of(const ir::Graph& graph, ir::TensorId id) {
 
 bool keeps_images_apart(const ir::Graph& graph, const ir::Op& op) {
   if (ir::is_elementwise(op.kind)) return true;
+  if (op.kind == OpKind::transpose_conv) return ints_of(graph, op.inputs[0]).size() == 4;
   if (is_any_of(op.kind, {OpKind::conv_2d, OpKind::depthwise_conv_2d, OpKind::average_pool_2d, OpKind::max_pool_2d,
                           OpKind::resize_bilinear, OpKind::resize_nearest_neighbor, OpKind::depth_to_space,
                           OpKind::space_to_depth}))
@@ -58,9 +59,11 @@ bool is_computed_image(const ir::Tensor& tensor) {
 int32_t images_of(const ir::Graph& graph, const ir::Op& op) {
   if (op.outputs.size() != 1 || touches_variable(graph, op) || !keeps_images_apart(graph, op)) return 0;
   const ir::Tensor& out = graph.tensor(op.outputs[0]);
-  const int32_t rank = out.shape.rank(), images = rank == 4 ? out.shape[0] : 0;
+  const bool is_mean = op.kind == OpKind::mean;  // may drop the dimensions of an image
+  const int32_t rank = is_mean ? graph.tensor(op.inputs[0]).shape.rank() : out.shape.rank();
+  const int32_t images = rank == 4 && out.shape.rank() > 0 ? out.shape[0] : 0;
   if (images < 2 || images > kImagesMax || !is_computed_image(out)) return 0;
-  const bool is_weighted = op.kind == OpKind::conv_2d || op.kind == OpKind::depthwise_conv_2d;
+  const bool is_weighted = is_any_of(op.kind, {OpKind::conv_2d, OpKind::depthwise_conv_2d, OpKind::transpose_conv});
   for (const ir::TensorId id : op.inputs) {
     if (id == ir::kNoTensor) continue;
     const ir::Tensor& one = graph.tensor(id);
@@ -73,6 +76,16 @@ int32_t images_of(const ir::Graph& graph, const ir::Op& op) {
 ir::Tensor image_of(const ir::Tensor& batch) {
   ir::Tensor one = batch;
   one.shape.dims[0] = 1;
+  return one;
+}
+
+// The constant operand of an op for one image: the output shape of a TRANSPOSE_CONV names the number of images.
+ir::Tensor constant_of_image(const ir::Op& op, size_t input, const ir::Tensor& tensor) {
+  ir::Tensor one = tensor;
+  if (op.kind != OpKind::transpose_conv || input != 0) return one;
+  Bytes shape(tensor.data.begin(), tensor.data.end());
+  store_le<int32_t>(shape.data(), 1);
+  ir::set_constant(one, std::move(shape));
   return one;
 }
 
@@ -91,17 +104,18 @@ bool takes_all(ir::Graph& graph, const Target& target) {
 bool takes_one(const ir::Graph& graph, const ir::Op& op, const Target& target) {
   ir::Graph alone;
   std::map<ir::TensorId, ir::TensorId> own;
-  const auto add = [&](ir::TensorId& id) {
+  const auto add = [&](ir::TensorId& id, size_t input) {
     if (id == ir::kNoTensor) return;
     const auto [at, added] = own.try_emplace(id, ir::kNoTensor);
     const ir::Tensor& tensor = graph.tensor(id);
-    if (added) at->second = alone.add_tensor(tensor.is_constant() ? tensor : image_of(tensor));
+    if (added)
+      at->second = alone.add_tensor(tensor.is_constant() ? constant_of_image(op, input, tensor) : image_of(tensor));
     if (added && !tensor.is_constant() && id != op.outputs[0]) alone.inputs.push_back(at->second);
     id = at->second;
   };
   ir::Op copy = op;
-  for (ir::TensorId& id : copy.inputs) add(id);
-  add(copy.outputs[0]);
+  for (size_t i = 0; i < copy.inputs.size(); ++i) add(copy.inputs[i], i);
+  add(copy.outputs[0], copy.inputs.size());
   alone.outputs = copy.outputs;
   alone.add_op(std::move(copy));
   if (!ir::verify(alone).ok()) return false;
@@ -109,6 +123,7 @@ bool takes_one(const ir::Graph& graph, const ir::Op& op, const Target& target) {
   Target trial = target;
   trial.rewrites = &rewrites;
   trial.weight_changes = nullptr;
+  trial.kept = {};
   for (const Pass& pass : exact_passes()) {
     if (pass.whole != split_batches) pass.run(alone, trial);
   }
@@ -173,7 +188,13 @@ class Splitter {
     std::vector<ir::Op> images(static_cast<size_t>(count), op);
     for (size_t input = 0; input < op.inputs.size(); ++input) {
       const ir::TensorId id = op.inputs[input];
-      if (id == ir::kNoTensor || graph_.tensor(id).is_constant()) continue;
+      if (id == ir::kNoTensor) continue;
+      if (graph_.tensor(id).is_constant()) {
+        if (op.kind != OpKind::transpose_conv || input != 0) continue;
+        const ir::TensorId shape = graph_.add_tensor(constant_of_image(op, input, graph_.tensor(id)));
+        for (ir::Op& image : images) image.inputs[input] = shape;
+        continue;
+      }
       const std::vector<ir::TensorId> pieces = pieces_of(id, count, op.source_index);
       for (size_t i = 0; i < images.size(); ++i) images[i].inputs[input] = pieces[i];
     }
