@@ -85,8 +85,8 @@ Result<void> need_hybrid_weights(const Context& c, size_t weights, size_t channe
   return c.unsupported("{} scales of '{}' for {} channels", quant.scales.size(), tensor.name, channels);
 }
 
-Result<FloatStage> float_stage(const Context& c, size_t channels, ir::Activation activation) {
-  constexpr size_t kFilter = 1, kBias = 2;
+Result<FloatStage> float_stage(const Context& c, size_t channels, ir::Activation activation, size_t bias) {
+  constexpr size_t kFilter = 1;
   SK_TRY(need_hybrid_weights(c, kFilter, channels));
   if (c.output().dtype != ir::DType::float32) {
     return c.unsupported("float32 input, int8 filter, {} output", ir::dtype_name(c.output().dtype));
@@ -95,7 +95,7 @@ Result<FloatStage> float_stage(const Context& c, size_t channels, ir::Activation
   if (stage.scales.size() == 1) stage.scales.assign(channels, stage.scales.front());
   stage.uniform =
       std::adjacent_find(stage.scales.begin(), stage.scales.end(), std::not_equal_to<>()) == stage.scales.end();
-  SK_TRY_ASSIGN(stage.bias, FloatWeights::of(c, kBias, channels));
+  SK_TRY_ASSIGN(stage.bias, FloatWeights::of(c, bias, channels));
   SK_TRY_ASSIGN(stage.range, float_activation_range(c, activation));
   return stage;
 }

@@ -32,8 +32,8 @@ struct FloatStage {
   enum class Order : uint8_t { scales_first, channel_first, by_fours };
   void finish(const int32_t* sums, float input_scale, Order order, const float* added, float* out) const;
 };
-// Error unless the weights are int8 constants with symmetric quantization.
-Result<FloatStage> float_stage(const Context& c, size_t channels, ir::Activation activation);
+// Error unless the weights, operand 1, are int8 constants with symmetric quantization. `bias`: the operand.
+Result<FloatStage> float_stage(const Context& c, size_t channels, ir::Activation activation, size_t bias = 2);
 
 // Error unless operand `weights` is an int8 constant with zero points of 0 and one scale, or one scale per channel.
 Result<void> need_hybrid_weights(const Context& c, size_t weights, size_t channels);

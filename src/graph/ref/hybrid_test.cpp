@@ -31,7 +31,9 @@ std::vector<Case> cases() {
   const ir::ConvAttrs dilated{.dilation_h = 2, .dilation_w = 2, .activation = ir::Activation::relu6};
   ir::ConvAttrs twice = same;
   twice.depth_multiplier = 2;
-  const auto conv = ir::OpKind::conv_2d, depthwise = ir::OpKind::depthwise_conv_2d, full = ir::OpKind::fully_connected;
+  const ir::ConvAttrs halved{.stride_h = 2, .stride_w = 2, .activation = ir::Activation::relu};
+  const auto conv = ir::OpKind::conv_2d, depthwise = ir::OpKind::depthwise_conv_2d, full = ir::OpKind::fully_connected,
+             transposed = ir::OpKind::transpose_conv;
   return {
       {"3x3, one scale", conv, same, {2, 5, 4, 3}, {6, 3, 3, 3}, 0, false, true},
       {"3x3, a scale per channel", conv, same, {2, 5, 4, 3}, {5, 3, 3, 3}, 0, true, false},
@@ -43,6 +45,8 @@ std::vector<Case> cases() {
       {"depthwise, one scale, strided", depthwise, valid, {1, 9, 6, 4}, {1, 3, 3, 4}, 3, false, false},
       {"depthwise, two for each", depthwise, twice, {2, 4, 5, 3}, {1, 3, 2, 6}, 3, true, false},
       {"depthwise, dilated", depthwise, dilated, {1, 9, 8, 5}, {1, 3, 3, 5}, 3, true, false},
+      {"transposed", transposed, halved, {2, 4, 3, 5}, {6, 3, 3, 5}, 0, true, false},
+      {"transposed, one scale", transposed, halved, {1, 2, 5, 40}, {17, 2, 4, 40}, 0, false, false, false},
       {"rows", full, ir::FullyConnectedAttrs{}, {3, 17}, {5, 17}, 0, false, true},
       {"rows, a scale per channel", full, ir::FullyConnectedAttrs{}, {3, 17}, {5, 17}, 0, true, true, false},
       {"rows of two ends", full, ir::FullyConnectedAttrs{.asymmetric_inputs = true}, {4, 9}, {7, 9}, 0, true, false},
@@ -105,6 +109,12 @@ Bytes result(const Case& one, bool hybrid, const std::vector<float>& input, uint
   ir::set_constant(added, bytes_of(bias));
   op.inputs = {in, graph.add_tensor(std::move(filter)),
                one.has_bias ? graph.add_tensor(std::move(added)) : ir::kNoTensor};
+  if (one.kind == ir::OpKind::transpose_conv) {
+    ir::Tensor shape{.name = "s", .dtype = DType::int32, .shape = {4}};
+    ir::set_constant(shape, bytes_of(std::vector<int32_t>{one.input[0], 2 * one.input[1], 2 * one.input[2],
+                                                          static_cast<int32_t>(channels)}));
+    op.inputs = {graph.add_tensor(std::move(shape)), op.inputs[1], in, op.inputs[2]};
+  }
   op.outputs = {graph.add_tensor({.name = "out", .dtype = DType::float32, .shape = {1}})};
   graph.inputs = {in};
   graph.outputs = op.outputs;

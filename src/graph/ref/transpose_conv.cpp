@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/int_math.h"
+#include "graph/ref/hybrid.h"
 #include "graph/ref/weighted.h"
 #include "graph/ref/window.h"
 
@@ -47,8 +48,9 @@ void scatter(TransposeConvPlan& plan, size_t y, size_t x, const int32_t* product
   }
 }
 
+// Computes plan.sums.
 template <typename T>
-void run_image(TransposeConvPlan& plan, const T* in, T* out) {
+void sum_image(TransposeConvPlan& plan, const T* in) {
   const Window& w = plan.window;
   std::fill(plan.sums.begin(), plan.sums.end(), 0);
   const size_t rows = plan.products.size() / kStripPx, output_w = static_cast<size_t>(w.output_w);
@@ -63,7 +65,12 @@ void run_image(TransposeConvPlan& plan, const T* in, T* out) {
       for (size_t i = 0; i < count; ++i) scatter(plan, y, first + i, plan.products.data() + i * rows);
     }
   }
-  gemm::requantize(plan.sums.data(), w.input_px(), plan.channels, plan.stage.from(0), out);
+}
+
+template <typename T>
+void run_image(TransposeConvPlan& plan, const T* in, T* out) {
+  sum_image(plan, in);
+  gemm::requantize(plan.sums.data(), plan.window.input_px(), plan.channels, plan.stage.from(0), out);
 }
 
 }  // namespace
@@ -86,30 +93,61 @@ Result<Window> transposed_window(const Context& c) {
   return window;
 }
 
+namespace {
+
+// Without the output stage.
+Result<TransposeConvPlan> plan_of(const Context& c) {
+  const ir::Tensor &filter = c.input(1), &input = c.input(2);
+  TransposeConvPlan plan;
+  plan.channels = dim(c.output(), 3);
+  SK_TRY_ASSIGN(plan.window, transposed_window(c));
+  plan.batches = dim(input, 0);
+  plan.depth = dim(input, 3);
+  plan.depth_padded = align_up(plan.depth, gemm::kDepthAlign);
+  const size_t rows = elem_count(filter) / plan.depth;
+  plan.filter = taps_first(widen_rows(filter, rows, plan.depth, plan.depth_padded), plan.channels, plan.depth_padded);
+  plan.pixels.resize(kStripPx * plan.depth_padded);
+  plan.products.resize(kStripPx * rows);
+  plan.sums.resize(plan.window.input_px() * plan.channels);
+  return plan;
+}
+
+// Float, with int8 weights: each image is quantized by itself.
+Result<KernelPtr> prepare_hybrid_transpose_conv(const Context& c) {
+  SK_TRY_ASSIGN(FloatStage stage, float_stage(c, dim(c.output(), 3), c.attrs<ir::ConvAttrs>().activation, 3));
+  SK_TRY_ASSIGN(TransposeConvPlan plan, plan_of(c));
+  const size_t elems = plan.window.output_px() * plan.depth;
+  return make_kernel([plan = std::move(plan), stage = std::move(stage), image = std::vector<int8_t>(elems), elems,
+                      in = c.input_index(2), out = c.output_index()](Tensors t) mutable {
+    const float* added = stage.bias.in(t);
+    float* to = elements<float>(t[out]);
+    for (size_t b = 0; b < plan.batches; ++b) {
+      const InputQuant quant = quantize_input(elements<float>(t[in]) + b * elems, elems, true, image.data());
+      plan.input_zero_point = quant.zero_point;
+      sum_image(plan, image.data());
+      for (size_t px = 0; px < plan.window.input_px(); ++px, to += plan.channels)
+        stage.finish(plan.sums.data() + px * plan.channels, quant.scale, FloatStage::Order::scales_first, added, to);
+    }
+  });
+}
+
+}  // namespace
+
 Result<KernelPtr> prepare_transpose_conv(const Context& c) {
   const auto& attrs = c.attrs<ir::ConvAttrs>();
-  const ir::Tensor &filter = c.input(1), &input = c.input(2), &output = c.output();
+  const ir::Tensor& input = c.input(2);
   SK_TRY(c.constant_ints(0));
   if (input.dtype == ir::DType::int16) return prepare_int16_transpose_conv(c);
+  if (is_hybrid(c, 2, 1)) return prepare_hybrid_transpose_conv(c);
   if (input.dtype == ir::DType::float32) return prepare_float_transpose_conv(c);
-  TransposeConvPlan plan;
-  plan.channels = dim(output, 3);
+  SK_TRY_ASSIGN(TransposeConvPlan plan, plan_of(c));
   SK_TRY_ASSIGN(plan.stage, output_stage({.context = c,
                                           .input = 2,
                                           .filter = 1,
                                           .bias = 3,
                                           .channels = plan.channels,
                                           .activation = attrs.activation}));
-  SK_TRY_ASSIGN(plan.window, transposed_window(c));
-  plan.batches = dim(input, 0);
-  plan.depth = dim(input, 3);
-  plan.depth_padded = align_up(plan.depth, gemm::kDepthAlign);
   plan.input_zero_point = input.quant.zero_point();
-  const size_t rows = elem_count(filter) / plan.depth;
-  plan.filter = taps_first(widen_rows(filter, rows, plan.depth, plan.depth_padded), plan.channels, plan.depth_padded);
-  plan.pixels.resize(kStripPx * plan.depth_padded);
-  plan.products.resize(kStripPx * rows);
-  plan.sums.resize(plan.window.input_px() * plan.channels);
   return with_8bit(input.dtype, [&]<typename T>(T) {
     return make_kernel(
         [plan = std::move(plan), in = c.input_index(2), out = c.output_index()](Tensors tensors) mutable {
