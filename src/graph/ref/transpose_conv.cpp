@@ -140,13 +140,14 @@ Result<KernelPtr> prepare_transpose_conv(const Context& c) {
   if (input.dtype == ir::DType::int16) return prepare_int16_transpose_conv(c);
   if (is_hybrid(c, 2, 1)) return prepare_hybrid_transpose_conv(c);
   if (input.dtype == ir::DType::float32) return prepare_float_transpose_conv(c);
+  SK_TRY_ASSIGN(OutputStage stage, output_stage({.context = c,
+                                                 .input = 2,
+                                                 .filter = 1,
+                                                 .bias = 3,
+                                                 .channels = dim(c.output(), 3),
+                                                 .activation = attrs.activation}));
   SK_TRY_ASSIGN(TransposeConvPlan plan, plan_of(c));
-  SK_TRY_ASSIGN(plan.stage, output_stage({.context = c,
-                                          .input = 2,
-                                          .filter = 1,
-                                          .bias = 3,
-                                          .channels = plan.channels,
-                                          .activation = attrs.activation}));
+  plan.stage = std::move(stage);
   plan.input_zero_point = input.quant.zero_point();
   return with_8bit(input.dtype, [&]<typename T>(T) {
     return make_kernel(

@@ -383,40 +383,6 @@ inline const Row kOtherRows[] = {
      "op 4 ADD in=[8 8] out=[10] source=1\n"
      "op 5 CONCATENATION in=[9 10] out=[3] source=1\n",
      "CONV_2D of 2 images becomes one for eachADD of 2 images becomes one for each"},
-    {"split_batches",
-     "tensor 0 \"s\" int32 4 const=[2 2 2 1]\n"
-     "tensor 1 \"w\" int8 1x1x1x1 scale=0.5 zero=7 const=[1]\n"
-     "tensor 2 \"a\" int8 2x2x2x1 scale=0.5 zero=3\n"
-     "tensor 3 \"b\" int8 2x2x2x1 scale=0.5 zero=3\n"
-     "inputs 2\noutputs 3\n"
-     "op 0 TRANSPOSE_CONV in=[0 1 2] out=[3]\n",
-     "tensor 4 \"s\" int32 4 const=[1 2 2 1]\n"
-     "tensor 5 \"a/axis\" int32 scalar const=[0]\n"
-     "tensor 6 \"a/image0\" int8 1x2x2x1 scale=0.5 zero=3\n"
-     "tensor 7 \"a/image1\" int8 1x2x2x1 scale=0.5 zero=3\n"
-     "tensor 8 \"b/image0\" int8 1x2x2x1 scale=0.5 zero=3\n"
-     "tensor 9 \"b/image1\" int8 1x2x2x1 scale=0.5 zero=3\n"
-     "op 0 SPLIT in=[5 2] out=[6 7] count=2\n"
-     "op 1 TRANSPOSE_CONV in=[4 1 6] out=[8] source=0\n"
-     "op 2 TRANSPOSE_CONV in=[4 1 7] out=[9] source=0\n"
-     "op 3 CONCATENATION in=[8 9] out=[3] source=0\n",
-     "TRANSPOSE_CONV of 2 images becomes one for each"},
-    {"split_batches",
-     "tensor 0 \"a\" int8 2x2x2x1 scale=0.5 zero=3\n"
-     "tensor 1 \"axes\" int32 2 const=[1 2]\n"
-     "tensor 2 \"b\" int8 2x1 scale=0.5 zero=3\n"
-     "inputs 0\noutputs 2\n"
-     "op 0 MEAN in=[0 1] out=[2]\n",
-     "tensor 3 \"a/axis\" int32 scalar const=[0]\n"
-     "tensor 4 \"a/image0\" int8 1x2x2x1 scale=0.5 zero=3\n"
-     "tensor 5 \"a/image1\" int8 1x2x2x1 scale=0.5 zero=3\n"
-     "tensor 6 \"b/image0\" int8 1x1 scale=0.5 zero=3\n"
-     "tensor 7 \"b/image1\" int8 1x1 scale=0.5 zero=3\n"
-     "op 0 SPLIT in=[3 0] out=[4 5] count=2\n"
-     "op 1 MEAN in=[4 1] out=[6] source=0\n"
-     "op 2 MEAN in=[5 1] out=[7] source=0\n"
-     "op 3 CONCATENATION in=[6 7] out=[2] source=0\n",
-     "MEAN of 2 images becomes one for each"},
     // 3x3 of stride 2, padding `same`: rows of phase 0 read the pixel before theirs by filter row 2.
     {"lower_transpose_conv",
      "tensor 0 \"s\" int32 4 const=[1 4 2 1]\n"
