@@ -363,6 +363,14 @@ Result<Bytes> rewrite_file(std::span<const uint8_t> file, const ir::Graph& befor
 }
 
 Result<Bytes> flat_file(Bytes file, const ir::Graph& graph) {
+  const schema::Model& model = *schema::GetModel(file.data());  // verified by import()
+  bool may_differ = false;
+  for (flatbuffers::uoffset_t i = 0; i < count(model.operator_codes()); ++i) {
+    const schema::OperatorCode& code = *model.operator_codes()->Get(i);
+    may_differ |= is_replaced(builtin_name(std::max<int32_t>(code.deprecated_builtin_code(), code.builtin_code())));
+    may_differ |= code.custom_code() != nullptr && is_replaced(code.custom_code()->string_view());
+  }
+  if (!may_differ) return file;
   SK_TRY_ASSIGN(const ir::Graph before, import(file, graph.name, {.as_hosts_have_it = true}));
   const auto left = [](const ir::Graph& one) {
     return std::ranges::count_if(one.ops, [](const ir::Op& op) { return is_replaced(op.opaque_name); });
