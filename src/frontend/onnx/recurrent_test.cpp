@@ -134,7 +134,7 @@ Results expected(const Layer& l, const Weights& w) {
 
 std::string floats_of(const std::string& name, const Dims& dims, const Numbers& values) {
   std::string raw(values.size() * 4, '\0');
-  std::memcpy(raw.data(), values.data(), raw.size());
+  if (!raw.empty()) std::memcpy(raw.data(), values.data(), raw.size());
   return tensor(name, kFloat, dims, raw);
 }
 std::string words(const std::string& name, const std::vector<std::string>& all) {
