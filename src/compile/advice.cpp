@@ -239,8 +239,7 @@ std::string advise_missing(const ir::Graph& graph) {
     if (op.kind != ir::OpKind::opaque || !std::ranges::count(kControlFlow, op.opaque_name)) continue;
     return fmt::format(
         "{}: loops need a number of steps that is known, branches results of one shape (docs/cpu.md); convert the "
-        "model "
-        "so: Keras' LSTM and GRU with a known number of steps",
+        "model so: Keras' LSTM and GRU with a known number of steps",
         op.opaque_name);
   }
   return "";

@@ -26,8 +26,9 @@ Result<InOut> in_out(Lowering& l, std::optional<Layout> layout = {});
 // The attribute `axis`, counted from the front.
 Result<int64_t> axis_of(Lowering& l, size_t rank, int64_t otherwise);
 
-Result<void> needs_float(Lowering& l);            // input 0
-ir::TensorId number(Lowering& l, float value);    // a constant
+Result<void> needs_float(Lowering& l);                                                          // input 0
+ir::TensorId number(Lowering& l, float value);                                                  // a constant
+ir::TensorId floats(Lowering& l, const std::vector<float>& values, std::vector<int32_t> dims);  // a constant
 ir::TensorId like(Lowering& l, ir::TensorId of);  // a tensor with the type and shape of `of`
 ir::TensorId arithmetic(Lowering& l, ir::OpKind kind, ir::TensorId a, ir::TensorId b, ir::TensorId to);  // returns `to`
 

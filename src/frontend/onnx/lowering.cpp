@@ -164,6 +164,11 @@ void Lowering::emit(OpKind kind, ir::Attrs attrs, std::vector<TensorId> from, st
   graph.add_op(std::move(op));
 }
 
+void Lowering::reshape(TensorId from, TensorId to) {
+  const std::vector<int32_t> dims = graph.tensor(to).shape.dims;
+  emit(OpKind::reshape, ir::ReshapeAttrs{dims}, {from, ints(dims)}, to);
+}
+
 TensorId Lowering::before_requantize(TensorId to, const ir::Quant& like) {
   return graph.tensor(to).quant == like ? to : temporary(graph.tensor(to).shape.dims, like);
 }
@@ -270,16 +275,16 @@ Result<TensorId> Lowering::convert(int value, Layout layout) {
   TensorId from = known_.at({value, was_rows ? Layout::rows : was_last ? Layout::channels_last : Layout::plain});
   const ir::Quant quant = graph.tensor(from).quant;
   const ir::DType dtype = graph.tensor(from).dtype;
-  const auto reshape = [&](std::vector<int32_t> to) {
-    const TensorId id = temporary_of(dtype, to, quant);
-    emit(OpKind::reshape, ir::ReshapeAttrs{to}, {from, ints(to)}, id);
+  const auto reshape_to = [&](std::vector<int32_t> to) {
+    const TensorId id = temporary_of(dtype, std::move(to), quant);
+    reshape(from, id);
     from = id;
   };
   const std::vector<int32_t> image = was_rows ? images_.at(value) : host;
   if (image.size() < 3)
     return error(ErrorCode::unsupported, "'{}' has {} dimensions and is read as an image",
                  printable(model_.value(value).name), image.size());
-  if (was_rows) reshape(in_layout(image, Layout::channels_last));
+  if (was_rows) reshape_to(in_layout(image, Layout::channels_last));
   std::vector<int32_t> perm(image.size());
   std::iota(perm.begin(), perm.end(), 0);
   if (was_last || was_rows)
@@ -288,14 +293,14 @@ Result<TensorId> Lowering::convert(int value, Layout layout) {
     std::rotate(perm.begin() + 1, perm.begin() + 2, perm.end());
   const std::vector<int32_t> now = was_last || was_rows ? image : in_layout(image, Layout::channels_last);
   if (image[1] == 1 || product(std::span(image).subspan(2)) == 1) {
-    reshape(now);
+    reshape_to(now);
   } else {
     const TensorId id = temporary_of(dtype, now, quant);
     emit(OpKind::transpose, ir::NoAttrs{}, {from, ints(perm)}, id);
     from = id;
   }
   if (was_rows) {
-    reshape(host);
+    reshape_to(host);
     if (layout == Layout::channels_last)
       return error(ErrorCode::unsupported, "'{}' is flattened and read as an image", model_.value(value).name);
   }

@@ -101,6 +101,8 @@ class Lowering {
   Result<Bytes> stored(const Operand& operand, const std::vector<int32_t>& dims, const std::vector<int>& perm) const;
   void emit(ir::OpKind kind, ir::Attrs attrs, std::vector<ir::TensorId> from, ir::TensorId to);
   void emit(ir::OpKind kind, ir::Attrs attrs, std::vector<ir::TensorId> from, std::vector<ir::TensorId> to);
+  // Emits a reshape to the dimensions of `to`.
+  void reshape(ir::TensorId from, ir::TensorId to);
   // Emits an operation that rounds its result to `steps`. If the steps of `to` are much finer, the result could be off
   // by two of them: for a file it is then computed in float, else that is an error.
   Result<void> emit_rounded(ir::OpKind kind, ir::Attrs attrs, std::vector<ir::TensorId> from, const ir::Quant& steps,

@@ -126,7 +126,7 @@ TensorId Lowering::copy_of(TensorId id) {
   const ir::Tensor& from = graph.tensor(id);
   const std::vector<int32_t> dims = from.shape.dims;
   const TensorId copy = temporary_of(from.dtype, dims, from.quant);
-  emit(OpKind::reshape, ir::ReshapeAttrs{dims}, {id, ints(dims)}, copy);
+  reshape(id, copy);
   return copy;
 }
 

@@ -41,9 +41,10 @@ Result<std::vector<int32_t>> axes_of(Lowering& l, size_t rank) {
   return out;
 }
 
-void reshape(Lowering& l, TensorId from, TensorId to) {
-  const std::vector<int32_t> dims = l.graph.tensor(to).shape.dims;
-  l.emit(OpKind::reshape, ir::ReshapeAttrs{dims}, {from, l.ints(dims)}, to);
+// `dims` with a 1 at each axis.
+std::vector<int32_t> with_ones(std::vector<int32_t> dims, const std::vector<int32_t>& axes) {
+  for (const int32_t axis : axes) dims[static_cast<size_t>(axis)] = 1;
+  return dims;
 }
 
 template <OpKind kind>
@@ -83,8 +84,7 @@ Result<void> reduce_log_sum_exp(Lowering& l) {
   SK_TRY_ASSIGN(const auto dims, l.input_dims(0));
   SK_TRY_ASSIGN(const std::vector<int32_t> axes, axes_of(l, dims.size()));
   SK_TRY_ASSIGN(const InOut io, in_out(l, Layout::plain));
-  std::vector<int32_t> few = io.dims;
-  for (const int32_t axis : axes) few[static_cast<size_t>(axis)] = 1;
+  const std::vector<int32_t> few = with_ones(io.dims, axes);
   const TensorId most = l.temporary(few, {}), below = like(l, io.from), powers = like(l, io.from),
                  sums = l.temporary(few, {}), logs = l.temporary(few, {}), out = l.temporary(few, {});
   const ir::ReduceAttrs keep{.keep_dims = true};
@@ -94,7 +94,7 @@ Result<void> reduce_log_sum_exp(Lowering& l) {
   l.emit(OpKind::sum, keep, {powers, l.ints(axes)}, sums);
   l.emit(OpKind::log, ir::NoAttrs{}, {sums}, logs);
   arithmetic(l, OpKind::add, logs, most, out);
-  reshape(l, out, io.to);
+  l.reshape(out, io.to);
   return {};
 }
 
@@ -109,7 +109,7 @@ Result<void> arg(Lowering& l) {
   dims.erase(dims.begin() + axis);
   const TensorId picked = l.temporary_of(ir::DType::int64, dims);
   l.emit(kind, ir::NoAttrs{}, {io.from, l.ints({static_cast<int32_t>(axis)})}, picked);
-  reshape(l, picked, io.to);
+  l.reshape(picked, io.to);
   return {};
 }
 
@@ -171,17 +171,15 @@ Result<void> softmax(Lowering& l) {
     l.emit(kind, attrs, {io.from}, io.to);
     return {};
   }
-  const auto shaped = [&](TensorId from, const std::vector<int32_t>& to_dims, TensorId to) {
-    l.emit(OpKind::reshape, ir::ReshapeAttrs{to_dims}, {from, l.ints(to_dims)}, to);
-    return to;
-  };
   if (is_old) {  // axis and all later dimensions count as one
     const auto inner = std::accumulate(dims.begin() + axis, dims.end(), 1, std::multiplies<>());
     const std::vector<int32_t> flat = {std::accumulate(dims.begin(), dims.begin() + axis, 1, std::multiplies<>()),
                                        inner};
-    const TensorId rows = shaped(io.from, flat, l.temporary(flat, {})), shares = l.temporary(flat, {});
+    const TensorId rows = l.temporary(flat, {});
+    l.reshape(io.from, rows);
+    const TensorId shares = l.temporary(flat, {});
     l.emit(kind, attrs, {rows}, shares);
-    shaped(shares, dims, io.to);
+    l.reshape(shares, io.to);
     return {};
   }
   std::vector<int32_t> perm(dims.size());
@@ -196,19 +194,24 @@ Result<void> softmax(Lowering& l) {
   return {};
 }
 
+// 1 / sqrt(x + epsilon).
+TensorId inverse_root(Lowering& l, TensorId x, float epsilon) {
+  const TensorId safe = arithmetic(l, OpKind::add, x, number(l, epsilon), like(l, x));
+  const TensorId by = like(l, x);
+  l.emit(OpKind::rsqrt, ir::NoAttrs{}, {safe}, by);
+  return by;
+}
+
 // (x - mean) / sqrt(variance + epsilon) over `axes`, then multiplied by `scale` and added to `offset`.
 Result<void> normalized(Lowering& l, const InOut& io, const std::vector<int32_t>& axes, float epsilon, TensorId scale,
                         TensorId offset) {
   const ir::ReduceAttrs keep{.keep_dims = true};
-  std::vector<int32_t> few = l.graph.tensor(io.from).shape.dims;
-  for (const int32_t axis : axes) few[static_cast<size_t>(axis)] = 1;
+  const std::vector<int32_t> few = with_ones(l.graph.tensor(io.from).shape.dims, axes);
   const TensorId mean = l.temporary(few, {}), square = like(l, io.from), variance = l.temporary(few, {});
   l.emit(OpKind::mean, keep, {io.from, l.ints(axes)}, mean);
   l.emit(OpKind::squared_difference, ir::NoAttrs{}, {io.from, mean}, square);
   l.emit(OpKind::mean, keep, {square, l.ints(axes)}, variance);
-  const TensorId safe = arithmetic(l, OpKind::add, variance, number(l, epsilon), l.temporary(few, {}));
-  const TensorId by = l.temporary(few, {});
-  l.emit(OpKind::rsqrt, ir::NoAttrs{}, {safe}, by);
+  const TensorId by = inverse_root(l, variance, epsilon);
   TensorId out = arithmetic(l, OpKind::sub, io.from, mean, like(l, io.from));
   out = arithmetic(l, OpKind::mul, out, by, like(l, io.from));
   out = arithmetic(l, OpKind::mul, out, scale, offset == ir::kNoTensor ? io.to : like(l, io.from));
@@ -264,20 +267,20 @@ Result<void> group_norm(Lowering& l) {
     dims[1] = is_by_group ? count : io.dims[1];
     if (is_by_group) dims = {1, count, 1};
     factors[i] = l.temporary(dims, {});
-    reshape(l, given, factors[i]);
+    l.reshape(given, factors[i]);
   }
   const int64_t rest = ir::Shape{io.dims}.elems() / io.dims[0] / groups;
   const TensorId grouped = l.temporary({io.dims[0], count, static_cast<int32_t>(rest)}, {});
-  reshape(l, io.from, grouped);
+  l.reshape(io.from, grouped);
   InOut inner{.dims = {}, .from = grouped, .to = like(l, grouped)};
   if (is_by_group) {
     SK_TRY(normalized(l, inner, {2}, float_of(l.node(), "epsilon", 1e-5F), factors[0], factors[1]));
-    reshape(l, inner.to, io.to);
+    l.reshape(inner.to, io.to);
     return {};
   }
   SK_TRY(normalized(l, inner, {2}, float_of(l.node(), "epsilon", 1e-5F), number(l, 1), ir::kNoTensor));
   const TensorId back = like(l, io.from);
-  reshape(l, inner.to, back);
+  l.reshape(inner.to, back);
   arithmetic(l, OpKind::add, arithmetic(l, OpKind::mul, back, factors[0], like(l, back)), factors[1], io.to);
   return {};
 }
@@ -288,15 +291,12 @@ Result<void> rms_norm(Lowering& l) {
   SK_TRY_ASSIGN(const InOut io, in_out(l, Layout::plain));
   SK_TRY_ASSIGN(const int64_t axis, axis_of(l, io.dims.size(), -1));
   SK_TRY_ASSIGN(const TensorId scale, l.read(1, Layout::plain));
-  std::vector<int32_t> axes(io.dims.size() - static_cast<size_t>(axis)), few = io.dims;
+  std::vector<int32_t> axes(io.dims.size() - static_cast<size_t>(axis));
   std::iota(axes.begin(), axes.end(), static_cast<int32_t>(axis));
-  for (const int32_t one : axes) few[static_cast<size_t>(one)] = 1;
-  const TensorId squares = like(l, io.from), mean = l.temporary(few, {}), by = l.temporary(few, {});
+  const TensorId squares = like(l, io.from), mean = l.temporary(with_ones(io.dims, axes), {});
   l.emit(OpKind::square, ir::NoAttrs{}, {io.from}, squares);
   l.emit(OpKind::mean, ir::ReduceAttrs{.keep_dims = true}, {squares, l.ints(axes)}, mean);
-  const TensorId safe =
-      arithmetic(l, OpKind::add, mean, number(l, float_of(l.node(), "epsilon", 1e-5F)), l.temporary(few, {}));
-  l.emit(OpKind::rsqrt, ir::NoAttrs{}, {safe}, by);
+  const TensorId by = inverse_root(l, mean, float_of(l.node(), "epsilon", 1e-5F));
   arithmetic(l, OpKind::mul, arithmetic(l, OpKind::mul, io.from, by, like(l, io.from)), scale, io.to);
   return {};
 }
@@ -308,8 +308,7 @@ Result<void> lp_norm(Lowering& l) {
   SK_TRY_ASSIGN(const int64_t axis, axis_of(l, io.dims.size(), -1));
   const int64_t p = int_of(l.node(), "p", 2);
   if (p != 1 && p != 2) return error(ErrorCode::malformed, "its p is {}", p);
-  std::vector<int32_t> few = io.dims;
-  few[static_cast<size_t>(axis)] = 1;
+  const std::vector<int32_t> few = with_ones(io.dims, {static_cast<int32_t>(axis)});
   const TensorId elements = like(l, io.from);
   TensorId norm = l.temporary(few, {});
   l.emit(p == 1 ? OpKind::abs : OpKind::square, ir::NoAttrs{}, {io.from}, elements);
@@ -382,16 +381,15 @@ Result<void> batch_norm(Lowering& l) {
       return error(ErrorCode::unsupported, "its input {} is not a constant", i + 1);
     read[i] = *one;
   }
-  Bytes by(static_cast<size_t>(dims[1]) * 4), plus(by.size());
+  std::vector<float> by(read[0].size()), plus(read[0].size());
   for (size_t c = 0; c < read[0].size(); ++c) {
     const double factor = read[0][c] / std::sqrt(read[3][c] + double{float_of(l.node(), "epsilon", 1e-5F)});
-    store_le(by.data() + 4 * c, static_cast<float>(factor));
-    store_le(plus.data() + 4 * c, static_cast<float>(read[1][c] - read[2][c] * factor));
+    by[c] = static_cast<float>(factor);
+    plus[c] = static_cast<float>(read[1][c] - read[2][c] * factor);
   }
   SK_TRY_ASSIGN(const InOut io, in_out(l, Lowering::usual(dims.size())));
-  const TensorId scaled =
-      arithmetic(l, OpKind::mul, io.from, l.constant(ir::DType::float32, {dims[1]}, std::move(by)), like(l, io.from));
-  arithmetic(l, OpKind::add, scaled, l.constant(ir::DType::float32, {dims[1]}, std::move(plus)), io.to);
+  const TensorId scaled = arithmetic(l, OpKind::mul, io.from, floats(l, by, {dims[1]}), like(l, io.from));
+  arithmetic(l, OpKind::add, scaled, floats(l, plus, {dims[1]}), io.to);
   return {};
 }
 

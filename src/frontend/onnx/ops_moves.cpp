@@ -66,8 +66,7 @@ Result<void> reshape(Lowering& l) {
   if (rows) l.set_rows(value, from_dims);
   SK_TRY_ASSIGN(const TensorId to, l.write(0, rows ? Layout::rows : pixels ? Layout::channels_last : Layout::plain));
   const TensorId same = l.before_requantize(to, l.graph.tensor(from).quant);
-  const std::vector<int32_t> dims = l.graph.tensor(to).shape.dims;
-  l.emit(OpKind::reshape, ir::ReshapeAttrs{dims}, {from, l.ints(dims)}, same);
+  l.reshape(from, same);
   l.requantize(same, to);
   return {};
 }
@@ -94,8 +93,7 @@ Result<void> transpose(Lowering& l) {
   SK_TRY_ASSIGN(const TensorId to, l.write(0, to_first && !to_last ? Layout::channels_last : Layout::plain));
   const TensorId same = l.before_requantize(to, l.graph.tensor(from).quant);
   if (to_last || to_first)
-    l.emit(OpKind::reshape, ir::ReshapeAttrs{l.graph.tensor(to).shape.dims},
-           {from, l.ints(l.graph.tensor(to).shape.dims)}, same);
+    l.reshape(from, same);
   else
     l.emit(OpKind::transpose, ir::NoAttrs{}, {from, l.ints(narrowed(perm))}, same);
   l.requantize(same, to);
@@ -222,7 +220,7 @@ void repeat_into_margins(Lowering& l, TensorId from, const std::vector<int32_t>&
   if (is_done)
     l.graph.ops.back().outputs = {to};
   else
-    l.emit(OpKind::reshape, ir::ReshapeAttrs{dims}, {from, l.ints(dims)}, to);
+    l.reshape(from, to);
 }
 
 // `from`: the image and the margins. `out`: how the result is quantized in the end.

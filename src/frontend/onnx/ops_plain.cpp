@@ -5,16 +5,18 @@
 #include <numeric>
 
 #include "frontend/onnx/file_ops.h"
+#include "graph/ir/rules.h"
 
 namespace skillet::onnx {
 using ir::OpKind;
 using ir::TensorId;
 
-TensorId number(Lowering& l, float value) {
-  Bytes bytes(4);
-  std::memcpy(bytes.data(), &value, 4);
-  return l.constant(ir::DType::float32, {}, std::move(bytes));
+TensorId floats(Lowering& l, const std::vector<float>& values, std::vector<int32_t> dims) {
+  Bytes bytes(values.size() * 4);
+  if (!bytes.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
+  return l.constant(ir::DType::float32, std::move(dims), std::move(bytes));
 }
+TensorId number(Lowering& l, float value) { return floats(l, {value}, {}); }
 
 Result<void> needs_float(Lowering& l) {
   if (l.input(0) != nullptr && l.model().value(l.input(0)->value).dtype == ir::DType::float32) return {};
@@ -119,31 +121,21 @@ Result<void> binary(Lowering& l) {
 }
 Result<void> where(Lowering& l) { return of_all(l, OpKind::select_v2, 3); }
 
-// The shape of a sum, of shapes that fit.
-std::vector<int32_t> broadcast_dims(const std::vector<int32_t>& a, const std::vector<int32_t>& b) {
-  std::vector<int32_t> out = a.size() < b.size() ? b : a;
-  const std::vector<int32_t>& other = a.size() < b.size() ? a : b;
-  for (size_t i = 0; i < other.size(); ++i) {
-    int32_t& dim = out[out.size() - 1 - i];
-    dim = std::max(dim, other[other.size() - 1 - i]);
-  }
-  return out;
-}
-
 Result<void> sum_or_mean(Lowering& l, bool is_mean) {
   if (is_mean || l.unit().inputs.empty()) SK_TRY(needs_float(l));
   Layout layout = Layout::plain;
   SK_TRY_ASSIGN(const std::vector<TensorId> from, operands(l, layout));
   SK_TRY_ASSIGN(const TensorId to, l.write(0, layout));
-  const auto dims = [&](TensorId id) { return l.graph.tensor(id).shape.dims; };
+  const auto shape = [&](TensorId id) { return l.graph.tensor(id).shape; };
   TensorId sum = from[0];
-  if (std::ranges::all_of(from, [&](TensorId id) { return dims(id) == dims(sum); })) {
+  if (std::ranges::all_of(from, [&](TensorId id) { return shape(id) == shape(sum); })) {
     sum = like(l, to);
     l.emit(OpKind::add_n, ir::NoAttrs{}, from, sum);
   } else {  // in pairs, which may be broadcast
-    for (size_t i = 1; i < from.size(); ++i)
-      sum = arithmetic(l, OpKind::add, sum, from[i],
-                       l.temporary_of(l.graph.tensor(to).dtype, broadcast_dims(dims(sum), dims(from[i]))));
+    for (size_t i = 1; i < from.size(); ++i) {
+      SK_TRY_ASSIGN(const ir::Shapes both, ir::rules::broadcast_shapes(shape(sum), shape(from[i])));
+      sum = arithmetic(l, OpKind::add, sum, from[i], l.temporary_of(l.graph.tensor(to).dtype, both[0].dims));
+    }
   }
   if (is_mean) arithmetic(l, OpKind::mul, sum, number(l, 1 / static_cast<float>(from.size())), to);
   l.graph.ops.back().outputs = {to};
@@ -160,9 +152,8 @@ Result<void> pow(Lowering& l) {
     return binary<OpKind::pow>(l);
   SK_TRY_ASSIGN(const auto dims, l.input_dims(1));
   SK_TRY_ASSIGN(const InOut io, in_out(l, dims.empty() ? std::nullopt : std::optional(Layout::plain)));
-  Bytes bytes(read->size() * 4);
-  for (size_t i = 0; i < read->size(); ++i) store_le(&bytes[4 * i], static_cast<float>((*read)[i]));
-  l.emit(OpKind::pow, ir::NoAttrs{}, {io.from, l.constant(ir::DType::float32, dims, std::move(bytes))}, io.to);
+  const std::vector<float> exponents(read->begin(), read->end());
+  l.emit(OpKind::pow, ir::NoAttrs{}, {io.from, floats(l, exponents, dims)}, io.to);
   return {};
 }
 

@@ -130,11 +130,6 @@ class Layer {
     std::memcpy(out.data(), value.data.data() + 4 * from, 4 * out.size());
     return out;
   }
-  TensorId floats(const std::vector<float>& values, std::vector<int32_t> dims) {
-    Bytes bytes(4 * values.size());
-    if (!bytes.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
-    return l_.constant(ir::DType::float32, std::move(dims), std::move(bytes));
-  }
 
   // Reads the weights of direction `d`, and the state that it starts with. The last gate of a GRU has weights of its
   // own: they multiply the state after another gate.
@@ -146,21 +141,21 @@ class Layer {
     SK_TRY_ASSIGN(auto bias, rows_of(3, 0, rows, 1));
     SK_TRY_ASSIGN(const auto more, rows_of(3, rows, joined, 1));
     for (size_t i = 0; i < more.size(); ++i) bias[i] += more[i];
-    weights_ = floats(weights, {rows, features_});
-    recurrent_ = floats(recurrent, {joined, hidden_});
-    bias_ = floats(bias, {rows});
+    weights_ = floats(l_, weights, {rows, features_});
+    recurrent_ = floats(l_, recurrent, {joined, hidden_});
+    bias_ = floats(l_, bias, {rows});
     if (kind_.gates == 3) {
       SK_TRY_ASSIGN(const auto last, rows_of(2, joined, hidden_, hidden_));
       SK_TRY_ASSIGN(const auto last_bias, rows_of(3, rows + joined, hidden_, 1));
-      reset_weights_ = floats(last, {hidden_, hidden_});
-      reset_bias_ = floats(last_bias, {hidden_});
+      reset_weights_ = floats(l_, last, {hidden_, hidden_});
+      reset_bias_ = floats(l_, last_bias, {hidden_});
     }
     SK_TRY_INTO(state_, first_of(5));
     if (kind_.gates == 4) SK_TRY_INTO(cell_, first_of(6));
     peepholes_.clear();
     for (int32_t i = 0; kind_.gates == 4 && l_.input(7) != nullptr && i < 3; ++i) {
       SK_TRY_ASSIGN(const auto one, rows_of(7, i * hidden_, hidden_, 1));
-      peepholes_.push_back(floats(one, {hidden_}));
+      peepholes_.push_back(floats(l_, one, {hidden_}));
     }
     return {};
   }
@@ -168,20 +163,16 @@ class Layer {
   // The state [batch, hidden] before the first step of the current direction.
   Result<TensorId> first_of(size_t input) {
     if (l_.input(input) == nullptr)
-      return floats(std::vector<float>(static_cast<size_t>(batch_ * hidden_)), {batch_, hidden_});
+      return floats(l_, std::vector<float>(static_cast<size_t>(batch_ * hidden_)), {batch_, hidden_});
     SK_TRY_ASSIGN(const TensorId all, l_.read(input, Layout::plain));
     const TensorId out = state();
     const TensorId one = directions_ == 1 ? all : l_.temporary({1, batch_, hidden_}, {});
     if (directions_ != 1)
       l_.emit(OpKind::slice, ir::NoAttrs{}, {all, l_.ints({direction_, 0, 0}), l_.ints({1, batch_, hidden_})}, one);
-    reshape(one, out);
+    l_.reshape(one, out);
     return out;
   }
 
-  void reshape(TensorId from, TensorId to) {
-    const std::vector<int32_t> dims = l_.graph.tensor(to).shape.dims;
-    l_.emit(OpKind::reshape, ir::ReshapeAttrs{dims}, {from, l_.ints(dims)}, to);
-  }
   TensorId state() { return l_.temporary({batch_, hidden_}, {}); }
   TensorId binary(OpKind kind, TensorId a, TensorId b) { return arithmetic(l_, kind, a, b, like(l_, a)); }
   TensorId function(size_t which, TensorId from) {
@@ -209,7 +200,7 @@ class Layer {
   Result<std::vector<TensorId>> products_of(TensorId input) {
     const int32_t rows = kind_.gates * hidden_;
     const TensorId flat = l_.temporary({steps_ * batch_, features_}, {});
-    reshape(input, flat);
+    l_.reshape(input, flat);
     return split(product(flat, weights_, bias_, steps_ * batch_, rows), 0, steps_);
   }
 
@@ -270,12 +261,12 @@ class Layer {
   }
   Result<void> write_all(const std::vector<TensorId>& states) {
     SK_TRY_ASSIGN(const auto to, output(0));
-    if (to) reshape(packed(states), *to);
+    if (to) l_.reshape(packed(states), *to);
     return {};
   }
   Result<void> write_last(size_t i, const std::vector<TensorId>& last) {
     SK_TRY_ASSIGN(const auto to, output(i));
-    if (to) reshape(packed(last), *to);
+    if (to) l_.reshape(packed(last), *to);
     return {};
   }
 

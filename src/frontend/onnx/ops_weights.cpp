@@ -155,8 +155,7 @@ Result<std::vector<int32_t>> filter_dims(const Lowering& l) {
 }
 
 TensorId reshaped(Lowering& l, TensorId from, TensorId to) {
-  const std::vector<int32_t> dims = l.graph.tensor(to).shape.dims;
-  if (from != to) l.emit(OpKind::reshape, ir::ReshapeAttrs{dims}, {from, l.ints(dims)}, to);
+  if (from != to) l.reshape(from, to);
   return to;
 }
 

@@ -24,7 +24,7 @@ class Budget {
   // Names are made printable here, so that code that shows them need not do it.
   Result<std::string> copy(const flatbuffers::String* string) {
     SK_TRY(spend(string == nullptr ? 0 : string->size()));
-    return string == nullptr ? std::string() : printable(string->str());
+    return printable(view_of(string));
   }
 
  private:

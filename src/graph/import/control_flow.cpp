@@ -191,6 +191,7 @@ class Expander {
 
   // Nothing: it depends on values that are known only at run time.
   Result<std::optional<bool>> condition(int64_t subgraph, const Ids& values) {
+    SK_TRY(ready(static_cast<uint32_t>(subgraph)));  // its constants stay for the next step
     const size_t tensors = graph_.tensors.size(), ops = graph_.ops.size();
     SK_TRY_ASSIGN(const Ids results, inlined(subgraph, values, ""));
     const std::optional<bool> known = results.size() == 1 ? known_condition(results[0]) : std::nullopt;

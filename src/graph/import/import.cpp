@@ -326,8 +326,7 @@ class Importer {
                    count(model_->operator_codes()));
     }
     const schema::OperatorCode& code = *model_->operator_codes()->Get(from.opcode_index());
-    // Files from before 2020 have only the byte; newer files have 127 there if the code does not fit it.
-    const int32_t number = std::max<int32_t>(code.deprecated_builtin_code(), code.builtin_code());
+    const int32_t number = number_of(code);
     if (number < 0) return error(ErrorCode::malformed, "builtin operation {}", number);
     ir::Op op;
     // Not the index in the file, where handles of variables and similar operations count too.
@@ -336,9 +335,8 @@ class Importer {
       SK_TRY_ASSIGN(const bool done, resolve(number, from));
       if (done) return {};
     }
-    const auto kind = number == kCustomCode
-                          ? ir::op_kind_from_custom_name(code.custom_code() == nullptr ? "" : code.custom_code()->str())
-                          : ir::op_kind_from_tflite_code(number);
+    const auto kind = number == kCustomCode ? ir::op_kind_from_custom_name(view_of(code.custom_code()))
+                                            : ir::op_kind_from_tflite_code(number);
     if (kind && !must_stay_opaque(*kind, from)) op.kind = *kind;
     if (op.kind == ir::OpKind::opaque) {
       SK_TRY_INTO(op.opaque_name, opaque_name(number, code));

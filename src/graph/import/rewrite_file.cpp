@@ -288,7 +288,7 @@ class Writer {
     }
     for (flatbuffers::uoffset_t i = 0; i < model_->operator_codes()->size(); ++i) {
       const schema::OperatorCode& one = *model_->operator_codes()->Get(i);
-      const int32_t number = std::max<int32_t>(one.deprecated_builtin_code(), one.builtin_code());
+      const int32_t number = number_of(one);
       if (number == wanted && one.version() >= version) return i;
     }
     new_codes_.emplace_back(wanted, static_cast<uint32_t>(codes_.size()));
@@ -367,8 +367,7 @@ Result<Bytes> flat_file(Bytes file, const ir::Graph& graph) {
   bool may_differ = false;
   for (flatbuffers::uoffset_t i = 0; i < count(model.operator_codes()); ++i) {
     const schema::OperatorCode& code = *model.operator_codes()->Get(i);
-    may_differ |= is_replaced(builtin_name(std::max<int32_t>(code.deprecated_builtin_code(), code.builtin_code())));
-    may_differ |= code.custom_code() != nullptr && is_replaced(code.custom_code()->string_view());
+    may_differ |= is_replaced(builtin_name(number_of(code))) || is_replaced(view_of(code.custom_code()));
   }
   if (!may_differ) return file;
   SK_TRY_ASSIGN(const ir::Graph before, import(file, graph.name, {.as_hosts_have_it = true}));

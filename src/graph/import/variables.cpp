@@ -12,8 +12,6 @@ namespace {
 constexpr int32_t kCallOnce = 129, kVarHandle = 142, kReadVariable = 143, kAssignVariable = 144;
 constexpr size_t kInitialSubgraphsMax = 16, kNameBytesMax = 4096;
 
-std::string_view view_of(const flatbuffers::String* text) { return text == nullptr ? "" : text->string_view(); }
-
 }  // namespace
 
 Result<bool> Variables::take(int32_t code, const schema::Operator& from) {

@@ -169,6 +169,14 @@ void print_changes(const Report& report) {
   if (!report.approximations.empty()) out("\n");
 }
 
+std::string_view why_copied(const Report& report) {
+  if (report.is_refused)
+    return "the rewritten network is predicted to be slower; the file is a copy (--always writes it)";
+  if (report.rewrites.empty()) return "nothing to fix; the file is a copy";
+  return "nothing to fix; the file is a copy: Skillet does these rewrites when it runs a model (--always writes them "
+         "for other runtimes)";
+}
+
 void print_text(const Options& options, const Report& report) {
   out("{} for {}\n\n", printable(options.model), report.device);
   if (!report.is_copy) print_changes(report);
@@ -178,13 +186,7 @@ void print_text(const Options& options, const Report& report) {
   table.add({"operations left to the CPU", print_left(report.before), print_left(report.after)});
   out("{}{}", table.print(), why_claims_differ(report.before, report.after));
   if (report.is_copy) {
-    out("{}; the file is a copy{}\n",
-        report.is_refused ? "the rewritten network is predicted to be slower" : "nothing to fix",
-        report.is_refused ? " (--always writes it)"
-        : report.rewrites.empty()
-            ? ""
-            : ": Skillet does these rewrites when it runs a model (--always writes them for other "
-              "runtimes)");
+    out("{}\n", why_copied(report));
   } else {
     if (is_slower(report.after, report.before))
       out("the whole network is predicted to be slower on {}\n", report.device);

@@ -25,8 +25,8 @@ struct EightBits {
 };
 
 // `path`: the .tflite or .onnx file of `graph`; `file`: its contents, of which an .onnx file may have more in other
-// files; `inferences`: inputs by input of the graph. Errors: python3 (or
-// SKILLET_PYTHON) cannot be started or has no such package, or the quantizer fails, with its message.
+// files; `inferences`: inputs by input of the graph. Errors: python3 (or SKILLET_PYTHON) cannot be started or has no
+// such package, or the quantizer fails, with its message.
 Result<EightBits> quantize_float(const std::string& path, const Bytes& file, const ir::Graph& graph,
                                  const std::vector<std::vector<Bytes>>& inferences, Weights weights,
                                  const tflite::ImportOptions& import_as);

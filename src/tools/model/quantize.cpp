@@ -194,15 +194,15 @@ bool takes_scales_per_channel(const std::optional<runtime::Target>& target, cons
 // Keeps the quantizer's scales for ONNX files: per channel if the device takes them for all layers, else per tensor.
 Result<EightBits> with_eight_bits(const QuantizeOptions& options, const std::optional<runtime::Target>& target,
                                   const Source& source, const CalibrationData& data) {
-  const ir::Graph& model = source.graph;
   const OrderlyEnd end;  // the quantizer is another process with its own files
   const Progress progress("quantizing");
-  if (!is_float_model(model))
-    return quantize_float(options.model, source.file, model, data.seen, Weights::scale_per_tensor, options.import_as);
-  auto made =
-      quantize_float(options.model, source.file, model, data.seen, Weights::scale_per_channel, options.import_as);
+  const auto made_with = [&](Weights weights) {
+    return quantize_float(options.model, source.file, source.graph, data.seen, weights, options.import_as);
+  };
+  if (!is_float_model(source.graph)) return made_with(Weights::scale_per_tensor);
+  auto made = made_with(Weights::scale_per_channel);
   if (!made.ok() || !is_onnx(options.model) || takes_scales_per_channel(target, options, made->graph)) return made;
-  return quantize_float(options.model, source.file, model, data.seen, Weights::scale_per_tensor, options.import_as);
+  return made_with(Weights::scale_per_tensor);
 }
 
 Result<Bytes> quantized_file(const QuantizeOptions& options, const std::optional<runtime::Target>& target,
