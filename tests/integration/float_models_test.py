@@ -105,6 +105,27 @@ class FloatModels(unittest.TestCase):
             self.assertGreater(decibels(by_model, by_litert), LEAST_DB)
             self.assertGreater(decibels(by_litert, by_npu), 30)
 
+    def test_signatures_of_other_graphs_stay(self):
+        """Unused tensors of the first graph are removed; the tensors of other graphs keep their numbers."""
+        import float_quantizers
+        from ai_edge_litert import schema_py_generated as schema
+
+        def graph(tensors, outputs):
+            one = schema.SubGraphT()
+            one.tensors, one.inputs, one.outputs, one.operators = [schema.TensorT() for _ in range(tensors)], [], outputs, []
+            return one
+
+        def signature(subgraph, tensor):
+            one, row = schema.SignatureDefT(), schema.TensorMapT()
+            row.tensorIndex, one.subgraphIndex, one.inputs, one.outputs = tensor, subgraph, [], [row]
+            return one
+
+        model = schema.ModelT()
+        model.subgraphs, model.signatureDefs = [graph(4, [3]), graph(9, [8])], [signature(0, 3), signature(1, 8)]
+        float_quantizers.drop_unused_tensors(model)
+        self.assertEqual([one.outputs[0].tensorIndex for one in model.signatureDefs], [0, 8])
+        self.assertEqual([len(one.tensors) for one in model.subgraphs], [1, 9])
+
     def test_channels_with_next_to_no_weights(self):
         """The biases of such channels would not fit into 32 bits."""
         from ai_edge_litert import schema_py_generated as schema

@@ -71,8 +71,9 @@ def drop_unused_tensors(model):
     for ids in lists:
         ids[:] = [place.get(int(i), -1) for i in ids]
     for signature in model.signatureDefs or []:
-        for one in [*(signature.inputs or []), *(signature.outputs or [])]:
-            one.tensorIndex = place[one.tensorIndex]
+        if signature.subgraphIndex == 0:
+            for one in [*(signature.inputs or []), *(signature.outputs or [])]:
+                one.tensorIndex = place[one.tensorIndex]
 
 
 def is_made_of(op, known):
